@@ -1,0 +1,26 @@
+"""The intermediate representation: nodes, the table of opcodes, builder, printer, verifier."""
+
+from .builder import Builder
+from .nodes import NOWHERE, Array, Block, Kernel, Local, Memory, Op, Program, Shared, Value
+from .opcodes import OPCODES, Effect, Level, Opcode, register
+from .printer import to_text
+
+__all__ = [
+    "NOWHERE",
+    "OPCODES",
+    "Array",
+    "Block",
+    "Builder",
+    "Effect",
+    "Kernel",
+    "Level",
+    "Local",
+    "Memory",
+    "Op",
+    "Opcode",
+    "Program",
+    "Shared",
+    "Value",
+    "register",
+    "to_text",
+]
