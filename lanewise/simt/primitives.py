@@ -6,11 +6,13 @@ runs, and expansions apply masks to their operands and results.  They act on all
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .. import dtypes
-from ..ir.opcodes import Level, Opcode, always, register, same, to
-from .op import BARRIER, CROSS_LANE, Arr, Lanes
+from ..ir.opcodes import Effect, Level, Opcode, always, register, same, to
+from .op import BARRIER, CROSS_LANE, Arr, Lanes, uniform_if_whole
 
 
 def lane_map(kind: str, amount: int, log2_size: int, subgroup_size: int) -> tuple[int, ...]:
@@ -50,11 +52,15 @@ def _any(lanes: Lanes, predicate: Arr) -> Arr:
     return np.broadcast_to(predicate.any(axis=-1, keepdims=True), predicate.shape)
 
 
-PERMUTE = register(
-    Opcode("subgroup.permute", same, CROSS_LANE, _permute)  # attrs: kind, amount, log2_size (see lane_map)
+def _permute_level(attrs: Any, subgroup_size: int) -> Level:
+    return uniform_if_whole(attrs, subgroup_size) if attrs["kind"] == "broadcast" else Level.VARYING
+
+
+PERMUTE = register(  # attrs: kind, amount, log2_size (see lane_map)
+    Opcode("subgroup.permute", same, CROSS_LANE, _permute, _permute_level)
 )
 GATHER = register(Opcode("subgroup.gather", same, CROSS_LANE, _gather))  # operands: value, i32 lane in [0, W)
 BALLOT = register(Opcode("subgroup.ballot_bits", to(dtypes.u64), CROSS_LANE, _ballot, always(Level.SUBGROUP)))
 ANY = register(Opcode("subgroup.any", to(dtypes.bool_), CROSS_LANE, _any, always(Level.SUBGROUP)))
 SYNC = register(Opcode("block.barrier", lambda types, attrs: (), BARRIER))  # every thread of the block arrives
-FENCE = register(Opcode("fence", lambda types, attrs: (), BARRIER))  # attrs: level ("subgroup", "block", "grid"), scope
+FENCE = register(Opcode("fence", lambda types, attrs: (), Effect.WRITES))  # attrs: level (subgroup, block, grid), scope
