@@ -18,8 +18,10 @@ from .op import BARRIER, CROSS_LANE, Arr, Lanes, uniform_if_whole
 def lane_map(kind: str, amount: int, log2_size: int, subgroup_size: int) -> tuple[int, ...]:
     """The lane that each lane reads in a `permute`: xor, up, down, rotate or broadcast within tiles.
 
-    Past a tile's edge, `up` and `down` read the reader's own lane.
+    Kind "map" is the general one: its amount is the tuple of source lanes.  Past a tile's edge, `up` and `down` read the reader's own lane.
     """
+    if kind == "map":
+        return amount
     size = 1 << log2_size
     sources: list[int] = []
     for lane in range(subgroup_size):

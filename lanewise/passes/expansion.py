@@ -1,0 +1,58 @@
+"""Replaces operations between lanes by their expansions into primitives, but for those that the backend has natively."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..ir import OPCODES, Block, Builder, Kernel, Op, Value
+from ..ir.clone import clone_op, renamed
+from ..simt.op import SimtOp
+
+
+def expand(kernel: Kernel, natives: Collection[str] = ()) -> Kernel:
+    """The same kernel in primitives and `natives` (opcode names)."""
+    kernel.body = _Expand(kernel, natives).block(kernel.body)
+    return kernel
+
+
+class _Expand:
+    def __init__(self, kernel: Kernel, natives: Collection[str]) -> None:
+        self.b = Builder(kernel.subgroup_size, block_dim=kernel.block_dim)
+        self.natives = natives
+        self.names: dict[Value, Value] = {}
+
+    def block(self, block: Block) -> Block:
+        with self.b.at(Block(block.args)) as new:
+            for op in block.ops:
+                self.op(op)
+            new.yields = renamed(self.names, block.yields)
+        return new
+
+    def op(self, op: Op) -> None:
+        row = OPCODES[op.opcode]
+        if op.opcode not in self.natives and isinstance(row, SimtOp) and row.expand is not None:
+            self.expansion(op, row)
+        elif op.regions or any(v in self.names for v in op.uses):
+            regions = tuple(self.block(region) for region in op.regions)
+            operands = renamed(self.names, op.operands)
+            mask = None if op.mask is None else self.names.get(op.mask, op.mask)
+            self.b.append(Op(op.opcode, operands, op.results, op.attrs, regions, mask, op.loc))
+        else:
+            self.b.append(op)
+
+    def expansion(self, op: Op, row: SimtOp) -> None:
+        """Emit the expansion aside, then what it emitted in turn, as it may use other operations."""
+        assert row.expand is not None
+        attrs = {k: v for k, v in op.attrs.items() if k != "called"}
+        if op.regions:
+            attrs["region"] = clone_op(op, dict(self.names)).regions[0]
+        operands = renamed(self.names, op.operands)
+        mask = None if op.mask is None else self.names.get(op.mask, op.mask)
+        with self.b.at(Block()) as aside:
+            self.b.loc = op.loc
+            made = row.expand(self.b, mask, *operands, **attrs)
+        results = () if made is None else made if isinstance(made, tuple) else (made,)
+        for inner in aside.ops:
+            self.op(inner)
+        for old, new in zip(op.results, results, strict=True):
+            self.names[old] = self.names.get(new, new)

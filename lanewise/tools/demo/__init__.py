@@ -1,0 +1,1 @@
+"""The demonstration of `lanewise demo`; `kernels` is the file to read first."""
