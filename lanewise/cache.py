@@ -14,10 +14,10 @@ import os
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ class Entry:
     header: Mapping[str, Any] = field(default_factory=dict)
 
     def pack(self) -> bytes:
+        """The bytes of the file."""
         head = json.dumps(dict(self.header), sort_keys=True).encode()
         body = len(head).to_bytes(8, "little") + head + self.code
         return _MAGIC + hashlib.sha256(body).digest() + body
@@ -59,7 +60,7 @@ def directory() -> Path | None:
     return Path(chosen) if chosen else None
 
 
-@lru_cache(maxsize=1)
+@cache
 def _versions() -> str:
     def of(package: str) -> str:
         try:
@@ -117,22 +118,19 @@ def _write(path: Path, entry: Entry) -> None:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(entry.pack())
-            os.replace(name, path)
+            Path(name).replace(path)
         except BaseException:
             with suppress(OSError):
-                os.unlink(name)
+                Path(name).unlink()
             raise
     except OSError as error:
         _warn_once(str(path.parent.parent), error.strerror or str(error))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _warn_once(folder: str, reason: str) -> None:
-    warnings.warn(
-        f"compiled kernels cannot be kept in {folder} ({reason}); set LANEWISE_CACHE_DIR to a folder that can be written",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+    text = f"compiled kernels cannot be kept in {folder} ({reason}): set LANEWISE_CACHE_DIR to a folder for them"
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 # ---- one thread a key ---------------------------------------------------------------------------------------------
@@ -141,7 +139,7 @@ _working: dict[str, tuple[threading.Lock, int]] = {}  # key -> its lock and how 
 
 
 @contextmanager
-def _only_one(key: str) -> Iterator[None]:
+def _only_one(key: str) -> Generator[None]:
     with _guard:
         lock, users = _working.get(key, (threading.Lock(), 0))
         _working[key] = (lock, users + 1)

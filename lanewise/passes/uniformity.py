@@ -108,7 +108,8 @@ class _Analysis:
             self.nowrap.add(op.result)
         row = OPCODES[op.opcode]
         if row.level is not None:
-            return row.level(op.attrs, self.facts.subgroup_size), int(op.opcode == "lane")
+            level = row.level(op.attrs, self.facts.subgroup_size)
+            return level, int(level is Level.LINEAR)  # rows that are linear count lanes: their stride is 1
         if op.opcode in _LINEAR_RULES:
             found = _LINEAR_RULES[op.opcode](self, op)
             if found is not None:

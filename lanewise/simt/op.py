@@ -10,9 +10,12 @@ A `Function` is what a kernel's author calls.  Most operations have two: the pla
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,13 +31,16 @@ Arr = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """What a meaning may know of the lanes: arrays have the shape (..., blocks, subgroups of a block, W).
+    """What a meaning may know of the lanes: arrays have the shape (blocks, subgroups of a block, W).
 
-    `mask` is true in the active lanes.  Values in the others are to be left out: they may be anything.
+    `mask` is true in the active lanes.  Values in the others are to be left out: they may be anything.  The blocks are
+    `num_blocks` of the launch, or a run of them from `first_block`.
     """
 
     mask: Arr
     block_dim: int
+    first_block: int = 0
+    num_blocks: int = 1
 
     @property
     def W(self) -> int:  # noqa: N802  the field's name for the subgroup size
@@ -44,6 +50,20 @@ class Lanes:
     def lane(self) -> Arr:
         """Each lane's index, of shape (W,)."""
         return np.arange(self.W, dtype=np.int32)
+
+    @property
+    def subgroup(self) -> Arr:
+        """Each subgroup's index in its block, of shape (subgroups, 1)."""
+        return np.arange(self.mask.shape[-2], dtype=np.int32)[:, None]
+
+    @property
+    def block(self) -> Arr:
+        """Each block's index in the launch, of shape (blocks, 1, 1)."""
+        return self.first_block + np.arange(self.mask.shape[-3], dtype=np.int64)[:, None, None]
+
+    def spread(self, value: Any) -> Arr:
+        """The value in every lane."""
+        return np.broadcast_to(value, self.mask.shape)
 
 
 class Kind(Enum):
@@ -61,7 +81,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One parameter.  `limit` bounds a constant: "tile" [0, 2**log2_size), "subgroup" [0, W), or a (low, high) pair, inclusive."""
+    """One parameter.
+
+    `limit` bounds a constant: "tile" [0, 2**log2_size), "subgroup" [0, W), or a (low, high) pair, inclusive.
+    """
 
     name: str
     kind: Kind = Kind.VALUE
@@ -83,9 +106,13 @@ class SimtOp(Opcode):
     """One operation between threads.
 
     `meaning(lanes, *operands, **attrs)` gives an array, or a tuple of them; operands and results have the shape of
-    `lanes.mask`.  `expand(builder, mask, *operands, **attrs)` emits the same in primitives, in control flow that every
-    lane reaches, `mask` being None where all lanes are active; None for a primitive, which each backend supplies.
-    `fieldwise` operations take vectors and structs, field by field.
+    `lanes.mask`.  `expand(builder, active, *operands, **attrs)` emits the same in primitives, in control flow that every
+    lane reaches, `active` being None where all lanes are; None for a primitive, which each backend supplies.
+    A compile-time INDEX is an attribute named after its parameter.  An operation with a FUNC parameter gets it in its
+    meaning as `combine(a, b)` over tuples of arrays, in its expansion as `region`.
+
+    `fieldwise` operations take vectors and structs, field by field.  The result of an `indexed` one has the launch's
+    index type, which the front end gives as the attribute `dtype`.
     """
 
     params: tuple[Param, ...] = ()
@@ -95,24 +122,53 @@ class SimtOp(Opcode):
     fieldwise: bool = False
     min_subgroup_size: int = 1
     uses_log2_size: bool = False
+    indexed: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Function:
-    """A function of `simt.*` that kernels call; calling it anywhere else is an error."""
+    """A function of `simt.*` that kernels call; calling it anywhere else is an error.
+
+    The few whose value is known outside a kernel have a `host` meaning, which the current device supplies.
+    """
 
     name: str
     op: SimtOp
     params: tuple[Param, ...]
     tiled: bool = False
     forwards_to: str = ""  # the new name, where this is a deprecated one
-    __doc__: str = field(default="", compare=False)
+    host: Callable[..., Any] | None = None
+    __doc__: str = field(default="", repr=False)
+    __name__: str = field(init=False, repr=False)
+    __signature__: inspect.Signature = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.__name__ = self.name
+        self.__signature__ = inspect.Signature(
+            [
+                inspect.Parameter(
+                    p.name,
+                    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                    default=p.default if p.optional else inspect.Parameter.empty,
+                )
+                for p in self.params
+            ]
+        )
 
     @property
     def qualified_name(self) -> str:
         return f"{self.op.group}.{self.name}"
 
+    def current(self) -> Function:
+        """This function, or what a deprecated name stands for now (which warns, once a process)."""
+        if not self.forwards_to:
+            return self
+        _warn_renamed(self.qualified_name, self.forwards_to)
+        return FUNCTIONS[f"{self.op.group}.{self.forwards_to}"]
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.host is not None:
+            return self.host(*args, **kwargs)
         raise LanewiseError(
             f"{self.qualified_name}() was called outside a kernel",
             why="it acts between the threads of a running kernel",
@@ -124,16 +180,48 @@ FUNCTIONS: dict[str, Function] = {}
 """Every user-visible function by its qualified name ("subgroup.reduce_add_tiled")."""
 
 
-def declare(op: SimtOp, *, tiled: bool = False, name: str = "") -> Function:
+@cache
+def _warn_renamed(old: str, new: str) -> None:
+    warnings.warn(f"{old}() is now called {new}()", DeprecationWarning, stacklevel=3)
+
+
+def declare(op: SimtOp, *, tiled: bool = False) -> Function:
     """Register an operation and its plain function, and with `tiled` its `_tiled` one; gives the plain one."""
     register(op)
-    short = name or op.name.split(".", 1)[1]
-    plain = Function(short, op, op.params, __doc__=op.doc)
-    FUNCTIONS[plain.qualified_name] = plain
     if tiled:
-        both = Function(f"{short}_tiled", op, (*op.params, LOG2_SIZE), tiled=True, __doc__=op.doc)
-        FUNCTIONS[both.qualified_name] = both
-    return plain
+        _publish(Function(f"{_short(op)}_tiled", op, (*op.params, LOG2_SIZE), tiled=True, __doc__=op.doc))
+    return _publish(Function(_short(op), op, op.params, __doc__=op.doc))
+
+
+def declare_tiled(op: SimtOp) -> Function:
+    """Register an operation that exists for tiles only: its result has another type than that of the plain one."""
+    register(op)
+    return _publish(Function(_short(op), op, (*op.params, LOG2_SIZE), tiled=True, __doc__=op.doc))
+
+
+def deprecate(old: str, function: Function) -> Function:
+    """An old name of a function, which still works."""
+    doc = f"The old name of `{function.name}`."
+    return _publish(Function(old, function.op, function.params, forwards_to=function.name, __doc__=doc))
+
+
+def tiled_form(function: Function) -> Function:
+    """The `_tiled` partner of a plain function."""
+    return FUNCTIONS[f"{function.qualified_name}_tiled"]
+
+
+def paragraphs(*texts: str) -> str:
+    """A docstring of these paragraphs."""
+    return "\n\n".join(inspect.cleandoc(text) for text in texts)
+
+
+def _short(op: SimtOp) -> str:
+    return op.name.split(".", 1)[1]
+
+
+def _publish(function: Function) -> Function:
+    FUNCTIONS[function.qualified_name] = function
+    return function
 
 
 def uniform_if_whole(attrs: Any, subgroup_size: int) -> Level:

@@ -64,5 +64,8 @@ PERMUTE = register(  # attrs: kind, amount, log2_size (see lane_map)
 GATHER = register(Opcode("subgroup.gather", same, CROSS_LANE, _gather))  # operands: value, i32 lane in [0, W)
 BALLOT = register(Opcode("subgroup.ballot_bits", to(dtypes.u64), CROSS_LANE, _ballot, always(Level.SUBGROUP)))
 ANY = register(Opcode("subgroup.any", to(dtypes.bool_), CROSS_LANE, _any, always(Level.SUBGROUP)))
+CONVERGE = register(  # every lane of the subgroup arrives, and sees what the others wrote before
+    Opcode("subgroup.barrier", lambda types, attrs: (), CROSS_LANE | Effect.WRITES)
+)
 SYNC = register(Opcode("block.barrier", lambda types, attrs: (), BARRIER))  # every thread of the block arrives
 FENCE = register(Opcode("fence", lambda types, attrs: (), Effect.WRITES))  # attrs: level (subgroup, block, grid), scope

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,10 @@ from rich.table import Table
 
 import lanewise as lw
 
-from .survey import Job, Survey, Terrain, jobs
+from ...errors import LanewiseError
+from .figure import draw
+from .kernels import TILE_COLUMNS
+from .survey import Job, Survey, Terrain, jobs, load_terrain
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,11 @@ def best_time(call: Callable[[], object], *, runs: int) -> float:
     return best
 
 
+def numpy_runs(runs: int) -> int:
+    """NumPy is timed fewer times: it takes most of the demonstration."""
+    return max(runs // 3, 1)
+
+
 def largest_difference(results: Sequence[NDArray[Any]], expected: Sequence[Any]) -> float:
     """max |result - expected| / max |expected| over all results; a NaN counts as infinite."""
     worst = 0.0
@@ -65,7 +75,7 @@ def measure(terrain: Terrain, W: int, *, runs: int) -> Iterator[Row]:
             run()
             lw.sync()
 
-        yield Row(job, W, best_time(launch, runs=runs), best_time(job.numpy, runs=max(runs // 2, 1)), difference)
+        yield Row(job, W, best_time(launch, runs=runs), best_time(job.numpy, runs=numpy_runs(runs)), difference)
 
 
 def table(caption: str) -> Table:
@@ -96,14 +106,13 @@ def add_rows(columns: Table, rows: Sequence[Row]) -> None:
         )
 
 
-def caption(terrain: Terrain, large: Terrain, runs: int) -> str:
+def caption(terrain: Terrain, repeat: int, runs: int) -> str:
     """What was measured, and how."""
     rows, columns = terrain.elevation.shape
-    count = large.elevation.shape[0] // rows
+    size, nbytes = (n * repeat**2 / 1e6 for n in (terrain.elevation.size, terrain.elevation.nbytes))
     lines = [
-        f"Input: {rows} x {columns} elevations, repeated {count} x {count} times to {large.elevation.size / 1e6:.1f} M "
-        f"values ({large.elevation.nbytes / 1e6:.0f} MB).",
-        f"Times: the best of {runs} runs after one that compiles; NumPy's by one thread, the best of {max(runs // 2, 1)}.",
+        f"Input: {rows} x {columns} elevations, {repeat} x {repeat} times: {size:.1f} M values, {nbytes:.0f} MB.",
+        f"Times: the best of {runs} runs after the first; NumPy's (one thread) the best of {numpy_runs(runs)}.",
         "GB/s counts each input once and each output once. Differences are relative to the largest value.",
     ]
     slowed = [name for name in ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE") if os.environ.get(name)]
@@ -112,16 +121,34 @@ def caption(terrain: Terrain, large: Terrain, runs: int) -> str:
     return "\n".join(lines)
 
 
-def report(terrain: Terrain, sizes: Sequence[int], *, arch: Any, repeat: int, runs: int, console: Console) -> bool:
-    """Measure at each subgroup size and print the table; whether every result was right."""
+def report(*, arch: str, sizes: Sequence[int], repeat: int, runs: int, out: Path, console: Console) -> bool:
+    """Measure at each subgroup size, print the table, draw the survey at the last size; whether all was right."""
+    terrain = load_terrain()
     large = terrain.repeated(repeat)
     rows: list[Row] = []
     with console.status("compiling and measuring"):
         for W in sizes:
-            with lw.use(lw.init(arch=arch, subgroup_size=W)):
+            with use_subgroups(arch, W):
                 rows += measure(large, W, runs=runs)
-    printed = table(caption(terrain, large, runs))
+    printed = table(caption(terrain, repeat, runs))
     for name in dict.fromkeys(row.job.name for row in rows):
         add_rows(printed, [row for row in rows if row.job.name == name])
     console.print(printed)
+
+    survey = Survey(terrain, sizes[-1])
+    with use_subgroups(arch, sizes[-1]):
+        survey.run()
+    draw(survey, out)
+    console.print(f"Drawn from the results at W = {sizes[-1]}: {out}")
     return all(row.ok for row in rows)
+
+
+def use_subgroups(arch: str, W: int) -> AbstractContextManager[Any]:
+    """The device for the kernels launched meanwhile, with subgroups of W lanes."""
+    if W < TILE_COLUMNS:
+        raise LanewiseError(
+            f"a subgroup of {W} lanes is too small for the demonstration",
+            why=f"its lanes are a tile of pixels, {TILE_COLUMNS} of them in a row",
+            hint=f"--subgroup-size {TILE_COLUMNS}",
+        )
+    return lw.use(lw.init(arch=arch, subgroup_size=W))

@@ -1,0 +1,318 @@
+"""Devices: the table of backends, `init()`, and which device is current.
+
+This is the only file that knows which backends exist.  A backend is a row of `_BACKENDS`, a target that code can be
+written for without a device a row of `_TARGETS`; both name an engine as "module:class", imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import Enum
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .backends.engine import SUBGROUP_SIZES, Engine, Executable, Properties
+from .dtypes import DType, as_dtype
+from .errors import DeviceError, LanewiseTypeError
+from .ir import Array, Block, Builder, Op, Program, Value
+from .views import view_of
+
+
+class Arch(Enum):
+    """A kind of device."""
+
+    cpu = "cpu"
+    interpreter = "interpreter"
+    cuda = "cuda"
+    amdgpu = "amdgpu"
+    vulkan = "vulkan"
+    metal = "metal"
+    gpu = "gpu"
+    """The first of cuda, amdgpu, vulkan and metal that this machine has."""
+
+    def __repr__(self) -> str:
+        return f"lw.{self.value}"
+
+    __str__ = __repr__
+
+
+cpu, interpreter, cuda, amdgpu, vulkan, metal, gpu = Arch
+
+
+@dataclass(frozen=True, slots=True)
+class _Backend:
+    """How to make an engine: a callable of `subgroup_size` and those of init's other options that `takes` names."""
+
+    engine: str
+    takes: tuple[str, ...] = ()
+
+
+_BACKENDS: dict[Arch, _Backend] = {
+    cpu: _Backend("lanewise.backends.cpu.engine:CpuEngine", ("threads",)),
+    interpreter: _Backend("lanewise.backends.interpreter.engine:InterpreterEngine"),
+}
+_GPUS = (cuda, amdgpu, vulkan, metal)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Code that can be written without a device: the engine that compiles, and where its executable has the text."""
+
+    engine: str
+    text: str = "source"
+    default_subgroup_size: int = 32
+    takes: tuple[str, ...] = ()  # "arch", where one target has several architectures
+
+    def make_engine(self, subgroup_size: int | None, arch: str | None) -> Engine:
+        """An engine that need not be able to run anything."""
+        if arch is not None and "arch" not in self.takes:
+            raise DeviceError(f"expected no arch: this target has only one, got {arch!r}", hint="leave arch out")
+        options: dict[str, Any] = {"arch": arch} if "arch" in self.takes else {}
+        return _load(self.engine)(subgroup_size=subgroup_size or self.default_subgroup_size, **options)
+
+    def read(self, executable: Executable) -> str:
+        """The text."""
+        text: Any = getattr(executable, self.text)
+        return text() if callable(text) else text
+
+
+_TARGETS: dict[str, Target] = {
+    "ir": Target("lanewise.backends.interpreter.engine:InterpreterEngine"),
+    "cpu": Target("lanewise.backends.cpu.engine:CpuEngine"),
+    "asm": Target("lanewise.backends.cpu.engine:CpuEngine", text="assembly"),
+}
+
+
+def target(name: str) -> Target:
+    """The row of a target; a DeviceError that lists them where there is none of this name."""
+    found = _TARGETS.get(name)
+    if found is None:
+        raise DeviceError(f"expected a target among {', '.join(_TARGETS)}, got {name!r}")
+    return found
+
+
+def targets() -> tuple[str, ...]:
+    """The names that `kernel.source(target)` takes."""
+    return tuple(_TARGETS)
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
+# ---- one device ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Device:
+    """A device in use, with its subgroup size and its options; `init()` makes them.  Devices share no compiled code."""
+
+    engine: Engine = field(repr=False)
+    arch: Arch
+    properties: Properties
+    debug: bool = False
+    fast_float: bool = False
+    default_ip: DType = dtypes.i32
+    default_fp: DType = dtypes.f32
+    compiled: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = field(
+        default_factory=weakref.WeakKeyDictionary[Any, "dict[Any, Any]"], repr=False
+    )
+    """What each kernel has compiled for this device."""
+
+    @property
+    def subgroup_size(self) -> int:
+        """W, the lanes of a subgroup."""
+        return self.properties.subgroup_size
+
+    @property
+    def name(self) -> str:
+        """The device's name, as its maker gives it."""
+        return self.properties.name
+
+    def __repr__(self) -> str:
+        return f"{self.arch.value}[W={self.subgroup_size}]"
+
+    def require_host_memory(self) -> None:
+        """Raise a DeviceError where this device cannot work on host memory."""
+        if not self.properties.host_memory:
+            raise DeviceError(
+                f"expected an array on {self}, got one in host memory", hint="copy it there with lw.from_numpy(a)"
+            )
+
+    def sync(self) -> None:
+        """Wait until every launch on this device has ended."""
+        wait = getattr(self.engine, "sync", None)  # engines in host memory return from a launch when it has ended
+        if wait is not None:
+            wait()
+
+
+def _make(arch: Arch, subgroup_size: int | None, options: Mapping[str, Any], **choices: Any) -> Device:
+    backend = _BACKENDS.get(arch)
+    if backend is None:
+        raise DeviceError(f"the {arch.value} backend is not built yet", hint="lw.init(arch=lw.cpu)")
+    wanted = {name: value for name, value in options.items() if name in backend.takes and value is not None}
+    if subgroup_size is not None:
+        wanted["subgroup_size"] = subgroup_size
+    engine: Engine = _load(backend.engine)(**wanted)
+    _check_lanes(arch, engine)
+    return Device(engine, arch, engine.properties, **choices)
+
+
+def _check_lanes(arch: Arch, engine: Engine) -> None:
+    """Run one small kernel, once a process and width: its lanes must count 0 ... W - 1, again and again."""
+    width = engine.subgroup_size
+    if (arch, engine.properties.name, width) in _checked:
+        return
+    out = np.full(2 * width, -1, np.int32)
+    engine.load(_lanes_program(width), False).launch([view_of(out)[1]], [])
+    if not np.array_equal(out, np.arange(2 * width) % width):
+        raise DeviceError(
+            f"{engine.properties.name}: lanes are not {width} wide: they count {out.tolist()}",
+            why="every subgroup operation depends on it",
+            hint="another subgroup_size, or lw.init(arch=lw.cpu)",
+        )
+    _checked.add((arch, engine.properties.name, width))
+
+
+_checked: set[tuple[Arch, str, int]] = set()
+
+
+def _lanes_program(width: int) -> Program:
+    """`for j in range(2 * W): out[j] = lane`."""
+    out = Array("out", dtypes.i32, 1)
+    b = Builder(width)
+    extent = b.i32(2 * width)
+    j = Value(dtypes.i32, "j")
+    with b.at(Block((j,))) as body:
+        b.store(out, (j,), b.lane())
+    b.append(Op("parallel", (extent,), (), {"block_dim": 2 * width}, (body,)))
+    return Program("lanes", [], [out], b.block, width, dtypes.i32)
+
+
+# ---- the current device -------------------------------------------------------------------------------------------
+_lock = threading.Lock()
+_process: Device | None = None
+_thread: ContextVar[Device | None] = ContextVar("lanewise_device", default=None)
+
+
+def init(
+    arch: Arch | str = cpu,
+    *,
+    subgroup_size: int | None = None,
+    device: int | None = None,
+    debug: bool = False,
+    fast_float: bool = False,
+    threads: int | None = None,
+    default_ip: Any = dtypes.i32,
+    default_fp: Any = dtypes.f32,
+) -> Device:
+    """Make a device and set it as the process's current one.
+
+    `subgroup_size` is W, a power of two from 1 to 64 (None: the device's own).  `device` counts devices of one kind.
+    `debug` checks array indices and runs `assert` and `print`; `fast_float` allows native float reductions and
+    contraction, so the last bits of floats may differ between devices; `threads` limits a CPU's threads.  `default_ip`
+    and `default_fp` are the types of integer and float literals that meet no typed partner.  Raises DeviceError where
+    the machine has no such device, or its lanes turn out not to be W wide.
+    """
+    global _process
+    if subgroup_size is not None and (isinstance(subgroup_size, bool) or subgroup_size not in SUBGROUP_SIZES):
+        raise DeviceError(
+            f"expected a subgroup_size among {', '.join(map(str, SUBGROUP_SIZES))}, got {subgroup_size!r}",
+            why="a subgroup has a power of two of lanes, 64 at most",
+        )
+    if threads is not None and threads < 1:
+        raise DeviceError(f"expected threads to be 1 or more, got {threads!r}", hint="leave it out to use every core")
+    made = _find(
+        _as_arch(arch),
+        subgroup_size,
+        {"device": device, "threads": threads, "fast_float": fast_float},
+        debug=debug,
+        fast_float=fast_float,
+        default_ip=_as_default("default_ip", default_ip, dtypes.INTEGERS),
+        default_fp=_as_default("default_fp", default_fp, dtypes.FLOATS),
+    )
+    with _lock:
+        _process = made
+    return made
+
+
+def _as_arch(arch: Arch | str) -> Arch:
+    try:
+        return Arch(arch)
+    except ValueError:
+        names = ", ".join(f"lw.{a.value}" for a in Arch)
+        raise DeviceError(f"expected an arch among {names}, got {arch!r}") from None
+
+
+def _as_default(name: str, given: Any, allowed: tuple[DType, ...]) -> DType:
+    dtype = as_dtype(given)
+    if dtype not in allowed:
+        raise LanewiseTypeError(f"expected {name} among {', '.join(map(str, allowed))}, got {given!r}")
+    return dtype
+
+
+def _find(arch: Arch, subgroup_size: int | None, options: Mapping[str, Any], **choices: Any) -> Device:
+    if arch is not gpu:
+        return _make(arch, subgroup_size, options, **choices)
+    reasons: list[str] = []
+    for candidate in _GPUS:
+        try:
+            return _make(candidate, subgroup_size, options, **choices)
+        except DeviceError as error:
+            reasons.append(f"{candidate.value}: {error.what}")
+    raise DeviceError("expected a GPU, found none", why="; ".join(reasons), hint="lw.init(arch=lw.cpu)")
+
+
+def current_device() -> Device:
+    """The device that `use()` set in this thread, else the one of `init()`, else the CPU with 32 lanes."""
+    return _thread.get() or _process or _default()
+
+
+def _default() -> Device:
+    global _process
+    with _lock:
+        if _process is None:
+            _process = _make(cpu, None, {})
+        return _process
+
+
+@contextmanager
+def use(device: Device) -> Generator[Device]:
+    """`with lw.use(device):` makes it the current device of this thread."""
+    token = _thread.set(device)
+    try:
+        yield device
+    finally:
+        _thread.reset(token)
+
+
+def sync() -> None:
+    """Wait until every launch on the current device has ended."""
+    device = _thread.get() or _process
+    if device is not None:
+        device.sync()
+
+
+def reset() -> None:
+    """Forget the process's current device and what was compiled for it; arrays on it stay usable."""
+    global _process
+    with _lock:
+        _process = None
+
+
+def devices() -> dict[Arch, Device | DeviceError]:
+    """Every kind of device: one of it with its own subgroup size, or why there is none."""
+    found: dict[Arch, Device | DeviceError] = {}
+    for arch in (cpu, interpreter, *_GPUS):
+        try:
+            found[arch] = _make(arch, None, {})
+        except DeviceError as error:
+            found[arch] = error
+    return found

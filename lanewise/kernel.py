@@ -1,0 +1,201 @@
+"""Kernels: what `@kernel` makes of a function, and the way from a call to a launch.
+
+A call reads its arguments into a key and looks that up among what it has compiled for the device: a warm launch does no
+more.  Otherwise the kernel is translated for the arguments' types, loaded by the device's engine and kept.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Any, Generic, ParamSpec, cast, overload
+
+from . import dtypes
+from .arguments import Call, Signature
+from .arrays import ndarray
+from .backends.engine import Engine, Executable, View
+from .device import Device, current_device, target
+from .dtypes import DType
+from .errors import DeviceError, LanewiseTypeError
+from .extents import TooLarge, needs_wide_index, too_large
+from .frontend import translate
+from .frontend.func import func
+from .frontend.signature import names_of
+from .frontend.specs import ArraySpec, Options, Spec
+
+__all__ = ["Kernel", "func", "kernel"]
+
+P = ParamSpec("P")
+
+_WIDE = "i64"  # ends the key of a variant whose indices are i64
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """One compiled variant, the arrays it closes over, and the test for launches that need i64 indices instead."""
+
+    executable: Executable
+    captured: tuple[View, ...] = ()
+    too_large: TooLarge | None = None
+
+
+class Kernel(Generic[P]):
+    """A function that runs on a device: call it with arrays and scalars."""
+
+    def __init__(self, function: Callable[P, None]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = cast(FunctionType, function)
+        self._lock = threading.RLock()
+        self._recent: tuple[Device | None, dict[Any, _Loaded]] = (None, {})
+
+    @functools.cached_property
+    def _signature(self) -> Signature:
+        return Signature(self._function)
+
+    @functools.cached_property
+    def _home(self) -> Device | None:
+        """The device of the first array that the function's own body closes over."""
+        names = names_of(self._function)
+        for instruction in dis.get_instructions(self._function):
+            value = names.get(instruction.argval) if instruction.opname in ("LOAD_GLOBAL", "LOAD_DEREF") else None
+            if isinstance(value, ndarray):
+                return value.device
+        return None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Run on the device where the arrays are; arrays in host memory run on the current device."""
+        signature = self._signature
+        values = signature.arrange(args, kwargs)
+        call = Call()
+        for reader, value in zip(signature.readers, values, strict=True):
+            reader.read(value, call)
+        device = call.device or self._home or current_device()
+        if call.lent:
+            device.require_host_memory()
+        key = tuple(call.key)
+        table = self._table(device)
+        loaded = table.get(key) or self._load(device, table, key, values, needs_wide_index(call.views))
+        arrays = (*call.views, *loaded.captured) if loaded.captured else call.views
+        if loaded.too_large is not None and loaded.too_large(call.scalars, arrays):
+            key = (*key, _WIDE)
+            loaded = table.get(key) or self._load(device, table, key, values, True)
+        loaded.executable.launch(arrays, call.scalars)
+
+    def _table(self, device: Device) -> dict[Any, _Loaded]:
+        """What is compiled for a device, by the key of the arguments."""
+        recent, table = self._recent  # one read: another thread may use another device
+        if recent is not device:
+            with self._lock:
+                table = device.compiled.setdefault(self, {})
+                self._recent = (device, table)
+        return table
+
+    def _load(
+        self, device: Device, table: dict[Any, _Loaded], key: Any, values: Sequence[Any], wide: bool
+    ) -> _Loaded:
+        """Compile for these arguments, once for all threads that ask."""
+        with self._lock:
+            loaded = table.get(key)
+            if loaded is None:
+                specs = [reader.spec(value) for reader, value in zip(self._signature.readers, values, strict=True)]
+                loaded = table[key] = self._compile(device, specs, dtypes.i64 if wide else dtypes.i32)
+            return loaded
+
+    def _compile(self, device: Device, specs: Sequence[Spec], index_type: DType) -> _Loaded:
+        options = _options(device.engine, index_type, device)
+        made = translate(self._function, specs, options)
+        self._check_captured(device, made.captured)
+        if index_type == dtypes.i32 and needs_wide_index([array.view for array in made.captured]):
+            return self._compile(device, specs, dtypes.i64)
+        test = None
+        if index_type == dtypes.i32:
+            wide = replace(options, index_type=dtypes.i64, debug=False)
+            test = too_large(made.program, lambda: translate(self._function, specs, wide).program)
+        executable = device.engine.load(made.program, device.debug)
+        return _Loaded(executable, tuple(array.view for array in made.captured), test)
+
+    def _check_captured(self, device: Device, captured: Sequence[ndarray]) -> None:
+        name = self._function.__name__
+        for array in captured:
+            if array.device is not device:
+                raise DeviceError(
+                    f"{name}(): expected the arrays it closes over on {device}, got one on {array.device}",
+                    why="a kernel runs on one device, where all its arrays are",
+                    hint="make the array after lw.init(), or pass it as an argument",
+                )
+
+    def source(
+        self,
+        target_name: str = "cpu",
+        /,
+        *examples: Any,
+        subgroup_size: int | None = None,
+        arch: str | None = None,
+        **named: Any,
+    ) -> str:
+        """The code generated for a target, which need not be on this machine.
+
+        `examples` and `named` are arguments as for a call, or in place of an array its type
+        (`a=lw.types.ndarray(lw.f32, 1)`); a template needs one, a scalar and a fully annotated array do not.  Arrays
+        without an example are taken to be contiguous and writable.  `arch` names an architecture where a target has
+        several.  The targets are those of `lw.targets()`.
+        """
+        chosen = target(target_name)
+        engine = chosen.make_engine(subgroup_size, arch)
+        specs = self._signature.specs(self._signature.partial(examples, named))
+        program = translate(self._function, specs, _options(engine, dtypes.i32)).program
+        return chosen.read(engine.load(program, False))
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """As a method: the instance becomes the first argument, a compile-time one."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self._function.__qualname__}{inspect.signature(self._function)}>"
+
+
+def _options(engine: Engine, index_type: DType, device: Device | None = None) -> Options:
+    limits = engine.properties
+    choices = {name: getattr(device, name) for name in ("debug", "default_ip", "default_fp")} if device else {}
+    return Options(
+        subgroup_size=limits.subgroup_size,
+        index_type=index_type,
+        max_block_dim=limits.max_block_dim,
+        max_shared_bytes=limits.max_shared_bytes,
+        dtypes=frozenset(limits.dtypes),
+        device=limits.name,
+        array_spec=_array_spec,
+        **choices,
+    )
+
+
+def _array_spec(value: object) -> ArraySpec | None:
+    """Recognises the device arrays that a kernel closes over."""
+    if not isinstance(value, ndarray):
+        return None
+    layout = value.layout
+    return ArraySpec(layout.dtype, layout.ndim, layout.contiguous, layout.writable)
+
+
+@overload
+def kernel(function: Callable[P, None], /) -> Kernel[P]: ...
+@overload
+def kernel() -> Callable[[Callable[P, None]], Kernel[P]]: ...
+def kernel(function: Callable[..., None] | None = None, /) -> Any:
+    """Make `function` run on devices: each of its top-level loops over `range` or `ndrange` is parallel.
+
+    Every parameter is annotated: `lw.types.ndarray(dtype, ndim)`, a scalar type, or `lw.template()`.  It is compiled at
+    its first call, once for each combination of argument types and templates.
+    """
+    if function is None:
+        return kernel
+    if isinstance(function, staticmethod):
+        function = function.__func__
+    if not isinstance(function, FunctionType):
+        raise LanewiseTypeError(f"expected @lw.kernel above a function, got {function!r}", hint="@lw.kernel above def")
+    return Kernel(function)

@@ -1,0 +1,104 @@
+"""The operations that reductions and scans fold with.
+
+An `Algebra` is an associative operation with its two constants, over tuples of leaves: of IR values while code is
+emitted, of NumPy arrays in a meaning.  The *neutral* value stands for a lane that is left out and changes no bit of
+what it meets; the *identity* is the answer where nothing precedes.  For floats they differ: -0 and 0 for addition, NaN
+(which min and max skip) and an infinity for the extremes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import DType
+from ..ir import OPCODES, Block, Builder, Value
+from ..ir.clone import inline_region
+from .op import Arr
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Algebra(Generic[T]):
+    """`combine(a, b)` is a op b.
+
+    `exact`: any order of folding gives the same bits, and the neutral value is the identity.
+    """
+
+    combine: Callable[[tuple[T, ...], tuple[T, ...]], tuple[T, ...]]
+    neutral: tuple[T, ...]
+    identity: tuple[T, ...]
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class Monoid:
+    """One of the seven built-in operations: its arithmetic opcode, the types it takes, its constants for a type."""
+
+    name: str
+    symbol: str
+    opcode: str
+    dtypes: Sequence[DType]
+    identity: Callable[[DType], int | float]
+    float_neutral: float = 0.0
+
+    def neutral(self, dtype: DType) -> int | float:
+        return self.float_neutral if dtype.is_float else self.identity(dtype)
+
+    def emitted(self, b: Builder, dtype: DType) -> Algebra[Value]:
+        """In the IR."""
+        return Algebra(
+            lambda x, y: (b(self.opcode, x[0], y[0]),),
+            (b.const(self.neutral(dtype), dtype),),
+            (b.const(self.identity(dtype), dtype),),
+            exact=dtype.is_int,
+        )
+
+    def numeric(self, dtype: DType) -> Algebra[Arr]:
+        """Over NumPy arrays."""
+        meaning = OPCODES[self.opcode].meaning
+        assert meaning is not None
+        return Algebra(
+            lambda x, y: (meaning(x[0], y[0]),),
+            (_constant(self.neutral(dtype), dtype),),
+            (_constant(self.identity(dtype), dtype),),
+        )
+
+
+def _constant(value: int | float, dtype: DType) -> Arr:
+    return np.array(value, np.float64 if dtype.is_float else np.int64 if value < 0 else np.uint64).astype(dtype.np)
+
+
+_INT, _NUM = dtypes.INTEGERS, dtypes.NUMERIC
+MONOIDS = {
+    m.name: m
+    for m in (
+        Monoid("add", "+", "add", _NUM, lambda t: 0, float_neutral=-0.0),
+        Monoid("mul", "*", "mul", _NUM, lambda t: 1, float_neutral=1.0),
+        Monoid("min", "min", "min", _NUM, lambda t: t.highest, float_neutral=float("nan")),
+        Monoid("max", "max", "max", _NUM, lambda t: t.lowest, float_neutral=float("nan")),
+        Monoid("and", "&", "and", _INT, lambda t: -1),
+        Monoid("or", "|", "or", _INT, lambda t: 0),
+        Monoid("xor", "^", "xor", _INT, lambda t: 0),
+    )
+}
+
+
+# ---- the user's own operation -------------------------------------------------------------------------------------
+def from_region(b: Builder, region: Block, operands: tuple[Value, ...]) -> tuple[tuple[Value, ...], Algebra[Value]]:
+    """The value's leaves, and the operation that a region and the identity's leaves describe."""
+    half = len(operands) // 2
+    identity = operands[half:]
+    return operands[:half], Algebra(lambda x, y: inline_region(b, region, (*x, *y)), identity, identity)
+
+
+def from_combine(combine: Callable[..., Any], operands: tuple[Arr, ...]) -> tuple[tuple[Arr, ...], Algebra[Arr]]:
+    """The same in a meaning."""
+    half = len(operands) // 2
+    identity = operands[half:]
+    return operands[:half], Algebra(combine, identity, identity)

@@ -1,0 +1,73 @@
+"""Lists the devices, as a table for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.table import Table
+
+from ..backends.engine import Properties
+from ..device import Arch, Device
+from ..errors import DeviceError
+
+Found = Mapping[Arch, Device | DeviceError]
+
+
+def _bytes(count: int) -> str:
+    return f"{count // 1024} KiB" if count % 1024 == 0 else f"{count} B"
+
+
+def _sizes(sizes: tuple[int, ...]) -> str:
+    return f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 2 else ", ".join(map(str, sizes))
+
+
+COLUMNS: dict[str, Callable[[Properties], str]] = {
+    "device": lambda p: p.name,
+    "subgroup\nsize": lambda p: str(p.subgroup_size),
+    "possible\nsizes": lambda p: _sizes(p.subgroup_sizes),
+    "threads of\na block": lambda p: f"{p.max_block_dim:,}",
+    "shared\nmemory": lambda p: _bytes(p.max_shared_bytes),
+    "types": lambda p: " ".join(map(str, p.dtypes)),
+    "operations": lambda p: " ".join(p.op_groups),
+}
+_NUMBERS = ("subgroup\nsize", "possible\nsizes", "threads of\na block", "shared\nmemory")
+
+
+def to_table(found: Found) -> Table:
+    """One row a device; a kind of device that is not here says why."""
+    table = Table(caption_justify="left")
+    table.add_column("arch", style="bold", no_wrap=True)
+    for name in COLUMNS:
+        table.add_column(name, justify="right" if name in _NUMBERS else "left")
+    missing: list[str] = []
+    for arch, device in found.items():
+        if isinstance(device, Device):
+            table.add_row(arch.value, *(cell(device.properties) for cell in COLUMNS.values()))
+        else:
+            missing.append(f"{arch.value}: {device.what}")
+    table.caption = "\n".join(missing)
+    return table
+
+
+def to_json(found: Found) -> str:
+    """An object by arch: a device's properties, or `{"unavailable": reason}`."""
+    return json.dumps({arch.value: _facts(device) for arch, device in found.items()}, indent=2)
+
+
+def _facts(device: Device | DeviceError) -> dict[str, Any]:
+    if isinstance(device, DeviceError):
+        return {"unavailable": device.what}
+    p = device.properties
+    return {
+        "name": p.name,
+        "subgroup_size": p.subgroup_size,
+        "subgroup_sizes": list(p.subgroup_sizes),
+        "max_block_dim": p.max_block_dim,
+        "max_shared_bytes": p.max_shared_bytes,
+        "dtypes": [str(t) for t in p.dtypes],
+        "op_groups": list(p.op_groups),
+        "threads": p.threads,
+        "forward_progress": p.forward_progress,
+    }
