@@ -22,7 +22,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 
 types: $(VENV)/.test
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(VENV)/.test
 	$(BIN)/pytest

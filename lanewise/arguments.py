@@ -61,9 +61,10 @@ class Reader(ABC):
     def declared(self) -> Spec:
         """What the annotation alone says to compile for."""
 
-    def error(self, expected: str, got: str, **more: str) -> LanewiseTypeError:
+    def error(self, expected: str, got: str, why: str = "", hint: str = "") -> LanewiseTypeError:
         """An error about this argument, to raise."""
-        return LanewiseTypeError(f"{self.kernel}(), argument {self.name!r}: expected {expected}, got {got}", **more)
+        what = f"{self.kernel}(), argument {self.name!r}: expected {expected}, got {got}"
+        return LanewiseTypeError(what, why=why, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class ArrayReader(Reader):
 
     type: ArrayType
 
-    def read(self, arg: Any, call: Call) -> None:  # noqa: D102
+    def read(self, arg: Any, call: Call) -> None:
         if type(arg) is ndarray:
             if arg.device is not call.device:
                 self._join(arg, call)
@@ -80,7 +81,10 @@ class ArrayReader(Reader):
             call.views.append(arg.view)
             return
         call.lent = True
-        layout, view = view_of(arg) if type(arg) is np.ndarray else self._lend(arg)
+        try:
+            layout, view = view_of(arg if type(arg) is np.ndarray else as_numpy(arg))
+        except LanewiseError as error:
+            raise self._named(error) from None
         call.key.append(layout.form)
         call.views.append(view)
 
@@ -93,31 +97,22 @@ class ArrayReader(Reader):
             )
         call.device = arg.device
 
-    def _lend(self, arg: Any) -> tuple[Layout, View]:
-        try:
-            return view_of(as_numpy(arg))
-        except LanewiseError as error:
-            raise self._named(error) from None
-
     def _named(self, error: LanewiseError) -> LanewiseError:
         """The same error, saying whose argument it is."""
         what = f"{self.kernel}(), argument {self.name!r}: {error.what}"
         return type(error)(what, loc=error.loc, why=error.why, hint=error.hint)
 
-    def spec(self, arg: Any) -> ArraySpec:  # noqa: D102
+    def spec(self, arg: Any) -> ArraySpec:
         if isinstance(arg, ArrayType):
             return self._typed(self.type.dtype or arg.dtype, arg.ndim if self.type.ndim is None else self.type.ndim)
-        try:
-            layout = layout_of(np.asarray(arg) if type(arg) is ndarray else as_numpy(arg))
-        except LanewiseError as error:
-            raise self._named(error) from None
+        layout = layout_of(as_numpy(arg))
         if self.type.ndim not in (None, layout.ndim) or self.type.dtype not in (None, layout.dtype):
             raise self.error(
                 f"{self.type}", f"an array of {layout.dtype}, ndim {layout.ndim}", hint=self._conversion(layout)
             )
         return ArraySpec(layout.dtype, layout.ndim, layout.contiguous, layout.writable)
 
-    def declared(self) -> ArraySpec:  # noqa: D102
+    def declared(self) -> ArraySpec:
         return self._typed(self.type.dtype, self.type.ndim)
 
     def _typed(self, dtype: DType | None, ndim: int | None) -> ArraySpec:
@@ -143,10 +138,10 @@ class ScalarReader(Reader):
 
     dtype: DType
 
-    def spec(self, arg: Any) -> ScalarSpec:  # noqa: D102
+    def spec(self, arg: Any) -> ScalarSpec:
         return ScalarSpec(self.dtype)
 
-    def declared(self) -> ScalarSpec:  # noqa: D102
+    def declared(self) -> ScalarSpec:
         return ScalarSpec(self.dtype)
 
 
@@ -157,7 +152,7 @@ class IntReader(ScalarReader):
     low: int
     high: int
 
-    def read(self, arg: Any, call: Call) -> None:  # noqa: D102
+    def read(self, arg: Any, call: Call) -> None:
         if type(arg) is not int or not self.low <= arg <= self.high:
             arg = self._convert(arg)
         call.scalars.append(arg)
@@ -169,9 +164,10 @@ class IntReader(ScalarReader):
         if not isinstance(value, numbers.Integral):
             hint = f"int({self.name}), or annotate it with lw.f32" if isinstance(value, numbers.Real) else ""
             raise self.error(f"{self.dtype}", describe(arg), hint=hint)
-        if not self.low <= value <= self.high:
-            raise self.error(f"{self.dtype}, {self.low} to {self.high}", f"{value}", hint=self._wider(int(value)))
-        return int(value)
+        number = int(value)
+        if not self.low <= number <= self.high:
+            raise self.error(f"{self.dtype}, {self.low} to {self.high}", f"{number}", hint=self._wider(number))
+        return number
 
     def _wider(self, value: int) -> str:
         if self.dtype.is_bool:
@@ -185,7 +181,7 @@ class FloatReader(ScalarReader):
 
     limit: float
 
-    def read(self, arg: Any, call: Call) -> None:  # noqa: D102
+    def read(self, arg: Any, call: Call) -> None:
         if type(arg) is not float or not -self.limit < arg < self.limit:
             arg = self._convert(arg)
         call.scalars.append(arg)
@@ -217,7 +213,7 @@ def _unboxed(arg: Any) -> Any:
 class TemplateReader(Reader):
     """Compile-time values: the key gets the value itself."""
 
-    def read(self, arg: Any, call: Call) -> None:  # noqa: D102
+    def read(self, arg: Any, call: Call) -> None:
         key = template_key(arg)
         try:
             hash(key)
@@ -230,10 +226,10 @@ class TemplateReader(Reader):
             ) from None
         call.key.append(key)
 
-    def spec(self, arg: Any) -> TemplateSpec:  # noqa: D102
+    def spec(self, arg: Any) -> TemplateSpec:
         return TemplateSpec(arg)
 
-    def declared(self) -> TemplateSpec:  # noqa: D102
+    def declared(self) -> TemplateSpec:
         hint = f"source(target, {self.name}=...)"
         raise self.error("a value", "none", why="a template is part of the code", hint=hint)
 
@@ -256,12 +252,10 @@ class Signature:
         self._position = {p.name: number for number, p in enumerate(self.parameters)}
         kinds = [p.kind for p in inspect.signature(function).parameters.values()]
         self._positional = len(kinds) - kinds.count(inspect.Parameter.KEYWORD_ONLY)
-        self._plain = self._positional == len(kinds)
+        self.plain_count = len(kinds) if self._positional == len(kinds) else -1  # this many are in order already
 
     def arrange(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters, defaults filled in."""
-        if self._plain and not kwargs and len(args) == len(self.readers):
-            return args
         values = self.partial(args, kwargs)
         missing = [p.name for p in self.parameters if p.name not in values and p.required]
         if missing:

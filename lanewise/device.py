@@ -23,6 +23,7 @@ from .backends.engine import SUBGROUP_SIZES, Engine, Executable, Properties
 from .dtypes import DType, as_dtype
 from .errors import DeviceError, LanewiseTypeError
 from .ir import Array, Block, Builder, Op, Program, Value
+from .simt.families import FUNCTIONS
 from .views import view_of
 
 
@@ -80,8 +81,8 @@ class Target:
 
     def read(self, executable: Executable) -> str:
         """The text."""
-        text: Any = getattr(executable, self.text)
-        return text() if callable(text) else text
+        found: Any = getattr(executable, self.text)
+        return found() if callable(found) else str(found)
 
 
 _TARGETS: dict[str, Target] = {
@@ -222,7 +223,7 @@ def init(
     the machine has no such device, or its lanes turn out not to be W wide.
     """
     global _process
-    if subgroup_size is not None and (isinstance(subgroup_size, bool) or subgroup_size not in SUBGROUP_SIZES):
+    if subgroup_size is not None and (type(subgroup_size) is not int or subgroup_size not in SUBGROUP_SIZES):
         raise DeviceError(
             f"expected a subgroup_size among {', '.join(map(str, SUBGROUP_SIZES))}, got {subgroup_size!r}",
             why="a subgroup has a power of two of lanes, 64 at most",
@@ -263,11 +264,18 @@ def _find(arch: Arch, subgroup_size: int | None, options: Mapping[str, Any], **c
         return _make(arch, subgroup_size, options, **choices)
     reasons: list[str] = []
     for candidate in _GPUS:
-        try:
-            return _make(candidate, subgroup_size, options, **choices)
-        except DeviceError as error:
-            reasons.append(f"{candidate.value}: {error.what}")
+        found = _try(candidate, subgroup_size, options, **choices)
+        if isinstance(found, Device):
+            return found
+        reasons.append(f"{candidate.value}: {found.what}")
     raise DeviceError("expected a GPU, found none", why="; ".join(reasons), hint="lw.init(arch=lw.cpu)")
+
+
+def _try(arch: Arch, *args: Any, **choices: Any) -> Device | DeviceError:
+    try:
+        return _make(arch, *args, **choices)
+    except DeviceError as error:
+        return error
 
 
 def current_device() -> Device:
@@ -309,10 +317,13 @@ def reset() -> None:
 
 def devices() -> dict[Arch, Device | DeviceError]:
     """Every kind of device: one of it with its own subgroup size, or why there is none."""
-    found: dict[Arch, Device | DeviceError] = {}
-    for arch in (cpu, interpreter, *_GPUS):
-        try:
-            found[arch] = _make(arch, None, {})
-        except DeviceError as error:
-            found[arch] = error
-    return found
+    return {arch: _try(arch, None, {}) for arch in Arch if arch is not gpu}
+
+
+def _log2_group_size() -> int:
+    return current_device().subgroup_size.bit_length() - 1
+
+
+# These two have a value outside kernels as well.
+FUNCTIONS["subgroup.group_size"].host = lambda: current_device().subgroup_size
+FUNCTIONS["subgroup.log2_group_size"].host = _log2_group_size

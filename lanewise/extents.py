@@ -1,4 +1,4 @@
-"""When a launch needs 64-bit indices: an array or a parallel loop of more than 2**31 - 1 elements.
+"""When a launch needs 64-bit indices: an array or a parallel loop has more elements than an i32 counts.
 
 Arrays are looked at as they are passed.  A loop can be larger than every array where scalars or several extents
 multiply: whether a program has such a loop is seen once, and a small function then counts the items of each launch.
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from . import dtypes
 from .backends.engine import View
 from .ir import Array, Op, Program, Value
 from .passes.host import compile_host
@@ -30,7 +31,7 @@ def too_large(program: Program, wide: Callable[[], Program]) -> TooLarge | None:
 
     `wide` gives the same program with i64 indices, in which the true extents can be computed.
     """
-    if all(_bounded_by_arrays(program, loop) for loop in parallel_loops(program)):
+    if all(_bounded(program, loop) for loop in parallel_loops(program)):
         return None
     counted = wide()
     loops = parallel_loops(counted)
@@ -45,32 +46,34 @@ def too_large(program: Program, wide: Callable[[], Program]) -> TooLarge | None:
     return test
 
 
-def _bounded_by_arrays(program: Program, loop: Op) -> bool:
-    """Whether the items are constant in number, one axis of an array, or different axes of one array."""
+def _bounded(program: Program, loop: Op) -> bool:
+    """Whether no launch can exceed the limit: the items are those of one extent that an i32 holds, or of one array."""
     sources = {op.result: op for op in program.body.ops if len(op.results) == 1}
-    axes: list[tuple[Array, int]] = []
-    constant = 1
-    for extent in loop.operands:
-        source = _uncast(extent, sources)
-        if source is None or source.opcode not in ("const", "extent"):
-            return False
-        if source.opcode == "const":
-            constant *= max(int(source.attrs["value"]), 0)
-        else:
-            axes.append((source.attrs["mem"], source.attrs["axis"]))
-    if not axes:
-        return constant <= INDEX_LIMIT
-    return constant <= 1 and len({mem for mem, _ in axes}) == 1 and len(set(axes)) == len(axes)
+    factors = [_factor(extent, sources, program.scalars) for extent in loop.operands]
+    factors = [factor for factor in factors if factor not in (0, 1)]
+    if None in factors:
+        return False
+    arrays = {factor[0] for factor in factors if isinstance(factor, tuple)}
+    one_array = len(arrays) == 1 and all(isinstance(factor, tuple) for factor in factors)
+    return len(factors) <= 1 or (one_array and len(set(factors)) == len(factors))
 
 
-def _uncast(value: Value, sources: dict[Value, Op]) -> Op | None:
-    """The operation that computes an extent; `max(extent, 0)` of a range is looked through."""
+def _factor(value: Value, sources: dict[Value, Op], scalars: Sequence[Value]) -> int | Value | tuple[Array, int] | None:
+    """What an extent is: a constant, a scalar of 32 bits, an axis of an array, or None for anything else."""
     op = sources.get(value)
-    while op is not None:
-        below = [sources.get(v) for v in op.operands]
-        zeros = [b for b in below if b is not None and b.opcode == "const" and b.attrs["value"] == 0]
-        if op.opcode == "max" and len(zeros) == 1:
-            op = next(b for b in below if b is not zeros[0])
-        else:
-            return op
+    if op is None:
+        return value if value in scalars and _counts_in_i32(value) else None
+    if op.opcode == "const":
+        return int(op.attrs["value"])
+    if op.opcode == "extent":
+        return op.attrs["mem"], op.attrs["axis"]
+    if op.opcode == "cast" and _counts_in_i32(op.operands[0]):
+        return _factor(op.operands[0], sources, scalars)
+    if op.opcode == "max":  # a range without items
+        factors = [_factor(operand, sources, scalars) for operand in op.operands]
+        return next((f for f in factors if f != 0), 0) if 0 in factors else None
     return None
+
+
+def _counts_in_i32(value: Value) -> bool:
+    return value.type.is_int and all(dtypes.i32.holds(int(limit)) for limit in (value.type.lowest, value.type.highest))

@@ -23,7 +23,6 @@ from .device import Device, current_device, target
 from .dtypes import DType
 from .errors import DeviceError, LanewiseTypeError
 from .extents import TooLarge, needs_wide_index, too_large
-from .frontend import translate
 from .frontend.func import func
 from .frontend.signature import names_of
 from .frontend.specs import ArraySpec, Options, Spec
@@ -31,6 +30,13 @@ from .frontend.specs import ArraySpec, Options, Spec
 __all__ = ["Kernel", "func", "kernel"]
 
 P = ParamSpec("P")
+
+
+def translate(*args: Any) -> Any:
+    from .frontend import translate as work
+
+    return work(*args)
+
 
 _WIDE = "i64"  # ends the key of a variant whose indices are i64
 
@@ -70,7 +76,7 @@ class Kernel(Generic[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Run on the device where the arrays are; arrays in host memory run on the current device."""
         signature = self._signature
-        values = signature.arrange(args, kwargs)
+        values = signature.arrange(args, kwargs) if kwargs or len(args) != signature.plain_count else args
         call = Call()
         for reader, value in zip(signature.readers, values, strict=True):
             reader.read(value, call)
@@ -95,9 +101,7 @@ class Kernel(Generic[P]):
                 self._recent = (device, table)
         return table
 
-    def _load(
-        self, device: Device, table: dict[Any, _Loaded], key: Any, values: Sequence[Any], wide: bool
-    ) -> _Loaded:
+    def _load(self, device: Device, table: dict[Any, _Loaded], key: Any, values: Sequence[Any], wide: bool) -> _Loaded:
         """Compile for these arguments, once for all threads that ask."""
         with self._lock:
             loaded = table.get(key)
@@ -156,7 +160,7 @@ class Kernel(Generic[P]):
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
-        return f"<kernel {self._function.__qualname__}{inspect.signature(self._function)}>"
+        return f"<kernel {self._function.__qualname__}{inspect.signature(cast(Callable[..., None], self._function))}>"
 
 
 def _options(engine: Engine, index_type: DType, device: Device | None = None) -> Options:

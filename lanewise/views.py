@@ -22,8 +22,8 @@ from .errors import DeviceError, LanewiseTypeError
 
 HostArray: TypeAlias = NDArray[Any]
 
-INDEX_LIMIT = 2**31 - 1
-"""An array or a range above this many elements is indexed by i64."""
+INDEX_LIMIT = 2**31 - 2**17
+"""An array or a loop of more elements is indexed by i64: the last block, rounded up, must still count in i32."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,23 +58,22 @@ def layout_of(array: HostArray) -> Layout:
 
 def _new_layout(key: tuple[Any, ...], array: HostArray) -> Layout:
     dtype = _dtype_of(array)
-    if not array.flags.aligned:
-        raise LanewiseTypeError(
-            f"expected aligned elements, got {describe(array)} whose elements are not aligned",
-            why=f"a {dtype} is read at addresses that are multiples of {array.dtype.alignment}",
-            hint="a copy: np.require(a, requirements='A')",
-        )
     contiguous = array.flags.c_contiguous
-    if contiguous:  # NumPy lets axes of one element have any stride: say the natural ones
-        strides = _c_strides(array.shape)
-    elif any(step % dtype.itemsize for step in array.strides):
+    # NumPy lets axes of one element have any stride; it is never used.
+    steps = tuple(step if extent > 1 else 0 for extent, step in zip(array.shape, array.strides, strict=True))
+    if not contiguous and any(step % dtype.itemsize for step in steps):
         raise LanewiseTypeError(
             f"expected strides of whole elements, got {describe(array)} with strides of {array.strides} bytes",
             why=f"a kernel counts in elements of {dtype.itemsize} bytes; fields of structured arrays lie between them",
             hint="make it contiguous with np.ascontiguousarray(a)",
         )
-    else:
-        strides = tuple(step // dtype.itemsize for step in array.strides)
+    if not array.flags.aligned:
+        raise LanewiseTypeError(
+            f"expected aligned elements, got {describe(array)} whose elements are not aligned",
+            why=f"{dtype} is read at addresses that are multiples of {array.dtype.alignment}",
+            hint="a copy: np.require(a, requirements='A')",
+        )
+    strides = _c_strides(array.shape) if contiguous else tuple(step // dtype.itemsize for step in steps)
     facts = (dtype, array.ndim, contiguous, array.flags.writeable, array.size > INDEX_LIMIT)
     with _lock:
         form = _FORMS.setdefault(facts, len(_FORMS))
@@ -91,7 +90,7 @@ def _dtype_of(array: HostArray) -> DType:
     native = array.dtype.newbyteorder("=")
     if native in BY_NUMPY and not array.dtype.isnative:
         raise LanewiseTypeError(
-            f"expected native byte order, got {describe(array)} of dtype {array.dtype.str!r}",
+            f"expected native byte order, got {describe(array)}",
             hint="a copy: a.astype(a.dtype.newbyteorder('='))",
         )
     raise LanewiseTypeError(
@@ -132,10 +131,14 @@ address_of: Callable[[HostArray], int] = (
 """Where the first element of a NumPy array is."""
 
 
+_make_view = tuple.__new__  # half the time of View(...)
+
+
 def view_of(array: HostArray) -> tuple[Layout, View]:
     """A NumPy array's layout and its view for one launch."""
-    layout = layout_of(array)
-    return layout, View(address_of(array), layout.shape, layout.strides, array)
+    key = (array.dtype, array.shape, array.strides, array.flags.num)
+    layout = _LAYOUTS.get(key) or _new_layout(key, array)  # layout_of, without the call: this is on the launch path
+    return layout, _make_view(View, (address_of(array), layout.shape, layout.strides, array))
 
 
 # ---- what lends its memory ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import BY_NUMPY, DType
 from ..errors import CompileError, LanewiseSyntaxError, LanewiseTypeError, Loc
-from ..ir import OPCODES, Array, Block, Builder, Value
+from ..ir import OPCODES, Array, Block, Builder, Op, Value
 from ..ir.arith import MATH
 from ..types import is_struct, struct_fields
 from .func import Func
@@ -50,7 +50,7 @@ class Context:
     lazy: str = ""  # why no cross-lane operation may stand here; empty where it may
     static_depth: int = 0  # inside `static(...)`
     inlined: list[Func] = field(default_factory=list)  # the functions being inlined, outermost first
-    augmented: set[int] = field(default_factory=set)  # the ids of atomics that `a[i] += x` made
+    augmented: set[Op] = field(default_factory=set)  # the atomics that `a[i] += x` made
     negated: dict[Value, Value] = field(default_factory=dict)  # the operand of each `not`
     _arrays: dict[int, Mem] = field(default_factory=dict)
 
@@ -241,3 +241,8 @@ def is_pure(block: Block) -> bool:
     """Whether running `block` for lanes that do not need it changes nothing."""
     return all(OPCODES[op.opcode].pure for op in block.ops)
 
+
+
+def splice(ctx: Context, block: Block) -> None:
+    """Run the operations of a finished block here."""
+    ctx.builder.block.ops.extend(block.ops)

@@ -31,6 +31,15 @@ class LoopKind(Enum):
     PARALLEL = auto()
 
 
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Why a name may not be assigned: what it is, the rule, what to write instead."""
+
+    what: str
+    why: str
+    hint: str
+
+
 @dataclass(slots=True, eq=False)
 class Frame:
     """`env` holds what each local name stands for now.
@@ -45,9 +54,9 @@ class Frame:
     env: dict[str, Val | Poison] = field(default_factory=dict)
     loop: LoopKind = LoopKind.NONE
     top_level: bool = True  # no run-time branch or loop around: here a kernel's `for` is parallel
-    fixed: dict[str, str] = field(default_factory=dict)  # names that may not be assigned, and what they are
+    fixed: dict[str, Fixed] = field(default_factory=dict)  # names that may not be assigned
     first: dict[str, Val] = field(default_factory=dict)  # values that other branches gave to names new in this one
-    no_return: str = ""  # why `return` is refused here
+    later_loop: bool = False  # another parallel loop follows
     names: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,11 +116,8 @@ class Frame:
         """Give a local name a value, in the type of its first assignment."""
         ctx = self.ctx
         if name in self.fixed:
-            ctx.compile_error(
-                f"{name} is assigned, but it is {self.fixed[name]}",
-                why="its value is fixed by the loop" if "loop" in self.fixed[name] else "arrays have one name",
-                hint="another variable",
-            )
+            fixed = self.fixed[name]
+            ctx.compile_error(f"{name} is assigned, but it is {fixed.what}", why=fixed.why, hint=fixed.hint)
         old = self.env.get(name)
         if isinstance(old, Poison) or old is None:
             old = self.first.get(name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import DType
-from ..ir import Block, Value
+from ..ir import Value
 from .context import Context
 from .convert import common_type, number, unify, vector_of
 from .values import NUMBERS, Const, Number, Scalar, Static, Tup, Val, Vec, describe
@@ -242,8 +242,3 @@ def map_components(ctx: Context, val: Val, function: Callable[[Context, Number],
     if isinstance(val, Vec):
         return vector_of(ctx, [function(ctx, n) for n in val.items])
     return function(ctx, number(ctx, val, f"beside {symbol}"))
-
-
-def splice(ctx: Context, block: Block) -> None:
-    """Run the operations of a finished block here."""
-    ctx.builder.block.ops.extend(block.ops)

@@ -42,20 +42,20 @@ class Builder:
         self,
         opcode: str,
         *operands: Value,
-        mask: Value | None = None,
+        active: Value | None = None,
         regions: tuple[Block, ...] = (),
         hint: str = "",
         **attrs: Any,
     ) -> tuple[Value, ...]:
-        """Append an operation of the table; its results."""
+        """Append an operation of the table, with its mask and attributes; its results."""
         types = OPCODES[opcode].infer(tuple(v.type for v in operands), attrs)
         results = tuple(Value(t, hint) for t in types)
-        self.append(Op(opcode, operands, results, attrs, regions, mask, self.loc))
+        self.append(Op(opcode, operands, results, attrs, regions, active, self.loc))
         return results
 
-    def __call__(self, opcode: str, *operands: Value, mask: Value | None = None, **attrs: Any) -> Value:
+    def __call__(self, opcode: str, *operands: Value, active: Value | None = None, **attrs: Any) -> Value:
         """Append an operation with one result."""
-        (result,) = self.emit(opcode, *operands, mask=mask, **attrs)
+        (result,) = self.emit(opcode, *operands, active=active, **attrs)
         return result
 
     # ---- values --------------------------------------------------------------------------------------------------

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from ..ir import Kernel, Program
 from .convergence import converge
-from .expansion import expand
+from .expansion import Natives, expand
 from .folding import fold
 from .layout import layout
 from .outline import outline, parallel_loops
@@ -15,7 +13,7 @@ __all__ = ["parallel_loops", "prepare"]
 
 
 def prepare(
-    program: Program, number: int, *, regular: bool, natives: Collection[str] = (), max_shared_bytes: int = 1 << 16
+    program: Program, number: int, *, regular: bool, natives: Natives = (), max_shared_bytes: int = 1 << 16
 ) -> Kernel:
     """The `number`-th parallel loop of a program, in convergent form and in primitives (and the backend's natives)."""
     kernel = outline(program, number, regular=regular)

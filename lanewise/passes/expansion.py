@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import TypeAlias
 
 from ..ir import OPCODES, Block, Builder, Kernel, Op, Value
 from ..ir.clone import clone_op, renamed
 from ..simt.op import SimtOp
 
+Natives: TypeAlias = Collection[str] | Callable[[Op], bool]
+"""What a backend keeps: opcode names, or a rule that may look at types and attributes too."""
 
-def expand(kernel: Kernel, natives: Collection[str] = ()) -> Kernel:
-    """The same kernel in primitives and `natives` (opcode names)."""
+
+def expand(kernel: Kernel, natives: Natives = ()) -> Kernel:
+    """The same kernel in primitives and `natives`."""
     kernel.body = _Expand(kernel, natives).block(kernel.body)
     return kernel
 
 
 class _Expand:
-    def __init__(self, kernel: Kernel, natives: Collection[str]) -> None:
+    def __init__(self, kernel: Kernel, natives: Natives) -> None:
         self.b = Builder(kernel.subgroup_size, block_dim=kernel.block_dim)
-        self.natives = natives
+        self.keeps = natives if callable(natives) else lambda op: op.opcode in natives
         self.names: dict[Value, Value] = {}
 
     def block(self, block: Block) -> Block:
@@ -30,7 +34,7 @@ class _Expand:
 
     def op(self, op: Op) -> None:
         row = OPCODES[op.opcode]
-        if op.opcode not in self.natives and isinstance(row, SimtOp) and row.expand is not None:
+        if isinstance(row, SimtOp) and row.expand is not None and not self.keeps(op):
             self.expansion(op, row)
         elif op.regions or any(v in self.names for v in op.uses):
             regions = tuple(self.block(region) for region in op.regions)

@@ -12,7 +12,7 @@ from ..dtypes import DType
 from ..ir import OPCODES, Builder, Value
 from ..ir.opcodes import Effect, Level, always, to
 from . import emit
-from .op import Arr, Function, Kind, Lanes, Param, SimtOp, declare, paragraphs
+from .op import Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs
 
 _MASK = Param("mask", Kind.BITS, dtypes.INTEGERS)
 _IGNORED = "Bits above the subgroup's lanes are ignored."
@@ -81,8 +81,8 @@ def _expand_highest(b: Builder, active: Value | None, /, mask: Value) -> Value:
     return emit.highest(b, _bits(b, mask))
 
 
-def _mask_op(name: str, dtype: DType, meaning: Any, expand: Any, doc: str, *, varying: bool = False) -> Function:
-    return declare(
+def _mask_op(name: str, dtype: DType, meaning: Any, expand: Any, doc: str, *, varying: bool = False) -> None:
+    declare(
         SimtOp(
             f"subgroup.{name}",
             to(dtype),
@@ -96,7 +96,7 @@ def _mask_op(name: str, dtype: DType, meaning: Any, expand: Any, doc: str, *, va
     )
 
 
-inverse_ballot = _mask_op(
+_mask_op(
     "inverse_ballot",
     dtypes.bool_,
     _own,
@@ -104,14 +104,14 @@ inverse_ballot = _mask_op(
     "r[l] = bit l of the mask\n\nSPIR-V OpGroupNonUniformInverseBallot.",
     varying=True,
 )
-ballot_bit_count = _mask_op(
+_mask_op(
     "ballot_bit_count",
     dtypes.i32,
     lambda lanes, mask: _popcount(_valid(lanes, mask)),
     _expand_count,
     f"How many lanes the mask holds, an i32.\n\n{_IGNORED}  SPIR-V OpGroupNonUniformBallotBitCount, Reduce.",
 )
-ballot_inclusive_bit_count = _mask_op(
+_mask_op(
     "ballot_inclusive_bit_count",
     dtypes.i32,
     lambda lanes, mask: _popcount(mask & _up_to(lanes)),
@@ -120,7 +120,7 @@ ballot_inclusive_bit_count = _mask_op(
     "SPIR-V OpGroupNonUniformBallotBitCount, InclusiveScan.",
     varying=True,
 )
-ballot_exclusive_bit_count = _mask_op(
+_mask_op(
     "ballot_exclusive_bit_count",
     dtypes.i32,
     lambda lanes, mask: _popcount(mask & (_up_to(lanes) >> np.uint64(1))),
@@ -129,19 +129,19 @@ ballot_exclusive_bit_count = _mask_op(
     "SPIR-V OpGroupNonUniformBallotBitCount, ExclusiveScan; AMD v_mbcnt.",
     varying=True,
 )
-ballot_find_lsb = _mask_op(
+_mask_op(
     "ballot_find_lsb",
     dtypes.i32,
     lambda lanes, mask: _find(lanes, mask, "ctz", lambda zeros: zeros),
     _expand_lowest,
-    f"The lowest lane in the mask, an i32; -1 where it holds none.\n\n{_IGNORED}  SPIR-V OpGroupNonUniformBallotFindLSB.",
+    f"The lowest lane in the mask, an i32; -1 for none.\n\n{_IGNORED}  SPIR-V OpGroupNonUniformBallotFindLSB.",
 )
-ballot_find_msb = _mask_op(
+_mask_op(
     "ballot_find_msb",
     dtypes.i32,
     lambda lanes, mask: _find(lanes, mask, "clz", lambda zeros: 63 - zeros),
     _expand_highest,
-    f"The highest lane in the mask, an i32; -1 where it holds none.\n\n{_IGNORED}  SPIR-V OpGroupNonUniformBallotFindMSB.",
+    f"The highest lane in the mask, an i32; -1 for none.\n\n{_IGNORED}  SPIR-V OpGroupNonUniformBallotFindMSB.",
 )
 
 
@@ -165,7 +165,7 @@ def _expand_form(b: Builder, relation: str, own: Value) -> Value:
     return b.not_(mask) if relation in ("gt", "ge") else mask
 
 
-def _lane_mask(relation: str, bits: int) -> Function:
+def _lane_mask(relation: str, bits: int) -> None:
     dtype, (words, closed) = dtypes.unsigned_of(bits), _FORMS[relation]
     full = (1 << bits) - 1
     table = np.array([closed(l, full) for l in range(bits)], dtype.np)
@@ -178,7 +178,7 @@ def _lane_mask(relation: str, bits: int) -> Function:
             return b.const(closed(lane, full), dtype)
         return _expand_form(b, relation, emit.one_bit(b, lane, dtype))
 
-    return declare(
+    declare(
         SimtOp(
             f"subgroup.lanemask{'64' if bits == 64 else ''}_{relation}",
             to(dtype),
@@ -187,12 +187,13 @@ def _lane_mask(relation: str, bits: int) -> Function:
             params=(Param("lane", Kind.INDEX, dtypes.INTEGERS, (0, bits - 1)),),
             doc=paragraphs(
                 f"The bits {words} `lane`, a {dtype}: a closed form over {bits} bits, whatever the subgroup's size.",
-                f"A constant lane outside 0 ... {bits - 1} is a compile-time error; at run time it is taken modulo {bits}.",
+                f"A constant lane outside 0 ... {bits - 1} is a compile-time error; others are taken modulo {bits}.",
             ),
             expand=expand,
         )
     )
 
 
-lanemask_lt, lanemask_le, lanemask_eq, lanemask_gt, lanemask_ge = (_lane_mask(r, 32) for r in _FORMS)
-lanemask64_lt, lanemask64_le, lanemask64_eq, lanemask64_gt, lanemask64_ge = (_lane_mask(r, 64) for r in _FORMS)
+for _width in (32, 64):
+    for _relation in _FORMS:
+        _lane_mask(_relation, _width)

@@ -14,7 +14,7 @@ from .. import dtypes
 from ..ir import Builder, Value
 from ..ir.opcodes import Level, always, same
 from . import emit
-from .op import CROSS_LANE, VALUE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs, tiled_form
+from .op import CROSS_LANE, VALUE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs
 
 _TYPES = "Takes every scalar type, and vectors and structs field by field; 64-bit values travel whole."
 _INACTIVE = "Reading a lane that is not active gives the reader its own value."
@@ -80,9 +80,7 @@ def _from(b: Builder, active: Value | None, value: Value, source: Value) -> Valu
     return emit.read(b, active, value, lambda v: emit.gather(b, v, source))
 
 
-def _expand_shuffle(
-    b: Builder, active: Value | None, /, value: Value, index: Value | int, *, log2_size: int
-) -> Value:
+def _expand_shuffle(b: Builder, active: Value | None, /, value: Value, index: Value | int, *, log2_size: int) -> Value:
     if isinstance(index, int):
         return _fixed(b, active, value, "broadcast", index, log2_size)
     return _from(b, active, value, emit.from_base(b, emit.wrapped(b, index, 1 << log2_size), log2_size))
@@ -152,7 +150,7 @@ def _index(name: str, limit: str | None = "tile") -> Param:
     return Param(name, Kind.INDEX, dtypes.INTEGERS, limit)
 
 
-shuffle = declare(
+declare(
     _movement(
         "shuffle",
         _index("index"),
@@ -165,7 +163,7 @@ shuffle = declare(
     ),
     tiled=True,
 )
-shuffle_up = declare(
+declare(
     _movement(
         "shuffle_up",
         _index("offset"),
@@ -178,7 +176,7 @@ shuffle_up = declare(
     ),
     tiled=True,
 )
-shuffle_down = declare(
+declare(
     _movement(
         "shuffle_down",
         _index("offset"),
@@ -191,7 +189,7 @@ shuffle_down = declare(
     ),
     tiled=True,
 )
-shuffle_xor = declare(
+declare(
     _movement(
         "shuffle_xor",
         _index("mask"),
@@ -204,7 +202,7 @@ shuffle_xor = declare(
     ),
     tiled=True,
 )
-rotate = declare(
+declare(
     _movement(
         "rotate",
         _index("delta", limit=None),
@@ -216,7 +214,7 @@ rotate = declare(
     ),
     tiled=True,
 )
-broadcast = declare(
+declare(
     _movement(
         "broadcast",
         _index("index"),
@@ -229,11 +227,7 @@ broadcast = declare(
     ),
     tiled=True,
 )
-shuffle_tiled, shuffle_up_tiled, shuffle_down_tiled, shuffle_xor_tiled, rotate_tiled, broadcast_tiled = (
-    tiled_form(f) for f in (shuffle, shuffle_up, shuffle_down, shuffle_xor, rotate, broadcast)
-)
-
-broadcast_first = declare(
+declare(
     SimtOp(
         "subgroup.broadcast_first",
         same,
@@ -277,7 +271,7 @@ def _swap(name: str, mask: int, doc: str) -> SimtOp:
     return _quad(name, (VALUE,), meaning, expand, doc)
 
 
-quad_broadcast = declare(
+declare(
     _quad(
         "broadcast",
         (VALUE, Param("index", Kind.CONST, limit=(0, 3))),
@@ -288,12 +282,6 @@ quad_broadcast = declare(
         SPIR-V OpGroupNonUniformQuadBroadcast.""",
     )
 )
-quad_swap_horizontal = declare(
-    _swap("swap_horizontal", 1, "r[l] = v[l ^ 1]\n\nSPIR-V OpGroupNonUniformQuadSwap, direction 0.")
-)
-quad_swap_vertical = declare(
-    _swap("swap_vertical", 2, "r[l] = v[l ^ 2]\n\nSPIR-V OpGroupNonUniformQuadSwap, direction 1.")
-)
-quad_swap_diagonal = declare(
-    _swap("swap_diagonal", 3, "r[l] = v[l ^ 3]\n\nSPIR-V OpGroupNonUniformQuadSwap, direction 2.")
-)
+declare(_swap("swap_horizontal", 1, "r[l] = v[l ^ 1]\n\nSPIR-V OpGroupNonUniformQuadSwap, direction 0."))
+declare(_swap("swap_vertical", 2, "r[l] = v[l ^ 2]\n\nSPIR-V OpGroupNonUniformQuadSwap, direction 1."))
+declare(_swap("swap_diagonal", 3, "r[l] = v[l ^ 3]\n\nSPIR-V OpGroupNonUniformQuadSwap, direction 2."))

@@ -1,8 +1,8 @@
 """How an operation between threads is declared: once, with everything that anyone needs to know of it.
 
 A `SimtOp` is a row of the IR's table of opcodes with, besides, its parameters, the types it takes, its documentation,
-its meaning as a NumPy function over the lanes, and its expansion into primitives.  The type errors, the interpreter, the
-tests of every backend, the support matrix and the reference pages come from it.
+its meaning as a NumPy function over the lanes, and its expansion into primitives.  The type errors, the interpreter,
+the tests of every backend, the support matrix and the reference pages come from it.
 
 A `Function` is what a kernel's author calls.  Most operations have two: the plain one acts on the whole subgroup, the
 `_tiled` one takes `log2_size` and acts on each aligned tile; in the IR both are the same opcode with a `log2_size`.
@@ -106,8 +106,8 @@ class SimtOp(Opcode):
     """One operation between threads.
 
     `meaning(lanes, *operands, **attrs)` gives an array, or a tuple of them; operands and results have the shape of
-    `lanes.mask`.  `expand(builder, active, *operands, **attrs)` emits the same in primitives, in control flow that every
-    lane reaches, `active` being None where all lanes are; None for a primitive, which each backend supplies.
+    `lanes.mask`.  `expand(builder, active, *operands, **attrs)` emits the same in primitives, in control flow that
+    every lane reaches, `active` being None where all lanes are.
     A compile-time INDEX is an attribute named after its parameter.  An operation with a FUNC parameter gets it in its
     meaning as `combine(a, b)` over tuples of arrays, in its expansion as `region`.
 
@@ -138,12 +138,12 @@ class Function:
     tiled: bool = False
     forwards_to: str = ""  # the new name, where this is a deprecated one
     host: Callable[..., Any] | None = None
-    __doc__: str = field(default="", repr=False)
+    doc: str = field(default="", repr=False)
     __name__: str = field(init=False, repr=False)
     __signature__: inspect.Signature = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.__name__ = self.name
+        self.__name__, self.__doc__ = self.name, self.doc
         self.__signature__ = inspect.Signature(
             [
                 inspect.Parameter(
@@ -189,25 +189,40 @@ def declare(op: SimtOp, *, tiled: bool = False) -> Function:
     """Register an operation and its plain function, and with `tiled` its `_tiled` one; gives the plain one."""
     register(op)
     if tiled:
-        _publish(Function(f"{_short(op)}_tiled", op, (*op.params, LOG2_SIZE), tiled=True, __doc__=op.doc))
-    return _publish(Function(_short(op), op, op.params, __doc__=op.doc))
+        publish(Function(f"{_short(op)}_tiled", op, (*op.params, LOG2_SIZE), tiled=True, doc=op.doc))
+    return publish(Function(_short(op), op, op.params, doc=op.doc))
 
 
 def declare_tiled(op: SimtOp) -> Function:
     """Register an operation that exists for tiles only: its result has another type than that of the plain one."""
     register(op)
-    return _publish(Function(_short(op), op, (*op.params, LOG2_SIZE), tiled=True, __doc__=op.doc))
+    return publish(Function(_short(op), op, (*op.params, LOG2_SIZE), tiled=True, doc=op.doc))
 
 
-def deprecate(old: str, function: Function) -> Function:
-    """An old name of a function, which still works."""
-    doc = f"The old name of `{function.name}`."
-    return _publish(Function(old, function.op, function.params, forwards_to=function.name, __doc__=doc))
+def deprecate(old: str, new: str) -> Function:
+    """The old qualified name of a function of the same group, which still works."""
+    group, name = old.split(".", 1)
+    function = FUNCTIONS[f"{group}.{new}"]
+    return publish(Function(name, function.op, function.params, forwards_to=new, doc=f"The old name of `{new}`."))
 
 
-def tiled_form(function: Function) -> Function:
-    """The `_tiled` partner of a plain function."""
-    return FUNCTIONS[f"{function.qualified_name}_tiled"]
+def publish(function: Function) -> Function:
+    """Make a function visible to users under its qualified name."""
+    FUNCTIONS[function.qualified_name] = function
+    return function
+
+
+def members(group: str) -> dict[str, Function]:
+    """The functions of a group, by name."""
+    return {f.name: f for f in FUNCTIONS.values() if f.op.group == group}
+
+
+def member(group: str, name: str) -> Function:
+    """An attribute of a public module, which has the functions of one group."""
+    function = FUNCTIONS.get(f"{group}.{name}")
+    if function is None:
+        raise AttributeError(f"module 'lanewise.simt.{group}' has no attribute {name!r}")
+    return function
 
 
 def paragraphs(*texts: str) -> str:
@@ -217,11 +232,6 @@ def paragraphs(*texts: str) -> str:
 
 def _short(op: SimtOp) -> str:
     return op.name.split(".", 1)[1]
-
-
-def _publish(function: Function) -> Function:
-    FUNCTIONS[function.qualified_name] = function
-    return function
 
 
 def uniform_if_whole(attrs: Any, subgroup_size: int) -> Level:

@@ -15,12 +15,13 @@ from ..ir.opcodes import Effect, Level, Opcode, always, register, same, to
 from .op import BARRIER, CROSS_LANE, Arr, Lanes, uniform_if_whole
 
 
-def lane_map(kind: str, amount: int, log2_size: int, subgroup_size: int) -> tuple[int, ...]:
+def lane_map(kind: str, amount: int | tuple[int, ...], log2_size: int, subgroup_size: int) -> tuple[int, ...]:
     """The lane that each lane reads in a `permute`: xor, up, down, rotate or broadcast within tiles.
 
-    Kind "map" is the general one: its amount is the tuple of source lanes.  Past a tile's edge, `up` and `down` read the reader's own lane.
+    Kind "map" is the general one: its amount is the tuple of source lanes.  Past a tile's edge, `up` and `down` read
+    the reader's own lane.
     """
-    if kind == "map":
+    if isinstance(amount, tuple):
         return amount
     size = 1 << log2_size
     sources: list[int] = []
@@ -37,7 +38,7 @@ def lane_map(kind: str, amount: int, log2_size: int, subgroup_size: int) -> tupl
     return tuple(sources)
 
 
-def _permute(lanes: Lanes, value: Arr, *, kind: str, amount: int, log2_size: int) -> Arr:
+def _permute(lanes: Lanes, value: Arr, *, kind: str, amount: int | tuple[int, ...], log2_size: int) -> Arr:
     return value[..., list(lane_map(kind, amount, log2_size, lanes.W))]
 
 

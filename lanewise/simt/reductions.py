@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from ..dtypes import BY_NUMPY, DType
 from ..ir import Block, Builder, Value
 from ..ir.opcodes import Level, always, same
-from . import emit, folds, trees
+from . import folds, trees
 from .algebra import MONOIDS, Algebra, Monoid, from_combine, from_region
 from .folds import Leaves
-from .op import CROSS_LANE, Arr, Function, Kind, Lanes, Param, SimtOp, declare, paragraphs, tiled_form, uniform_if_whole
+from .op import CROSS_LANE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs, uniform_if_whole
 from .trees import Values
+
+_VARYING = always(Level.VARYING)
 
 
 # ---- the four forms -----------------------------------------------------------------------------------------------
@@ -27,8 +27,8 @@ from .trees import Values
 class Form:
     """One way to use an operation: its meaning and its expansion, for any algebra, and the words for it.
 
-    `expand(b, active, values, algebra, log2_size, commutes)`: where a and b may not be exchanged in `combine`
-    bit by bit, `commutes` is false.
+    `expand(b, active, values, algebra, log2_size, commutes)`: `commutes` is false where exchanging a and b in `combine`
+    might change a bit, as the user's operation may among equals.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Form:
     vendors: str
     meaning: Callable[[Lanes, Leaves, Algebra[Arr], int], Leaves]
     expand: Callable[[Builder, Value | None, Values, Algebra[Value], int, bool], Values]
-    level: Callable[[Any, int], Level] = always(Level.VARYING)
+    level: Callable[[Any, int], Level] = _VARYING
 
 
 def _reduce(lanes: Lanes, values: Leaves, algebra: Algebra[Arr], log2_size: int) -> Leaves:
@@ -131,7 +131,7 @@ IDENTITY_WORDS = {
     "or": "0",
     "xor": "0",
 }
-NAN_RULE = {"min": "A NaN is skipped; all NaN gives NaN; -0 is below +0.", "max": "A NaN is skipped; all NaN gives NaN; -0 is below +0."}
+_NAN_RULE = "A NaN is skipped; all NaN gives NaN; -0 is below +0."
 
 
 def monoid_doc(form: Form, monoid: Monoid) -> str:
@@ -139,7 +139,7 @@ def monoid_doc(form: Form, monoid: Monoid) -> str:
     return paragraphs(
         form.formula.format(op=monoid.symbol),
         f"{form.placement.format(identity=IDENTITY_WORDS[monoid.name])}  Takes {kinds}; anything else is a TypeError."
-        f"  {NAN_RULE.get(monoid.name, '')}".rstrip(),
+        f"  {_NAN_RULE if monoid.name in ('min', 'max') else ''}".rstrip(),
         f"{form.cost}  {form.vendors}",
     )
 
@@ -158,14 +158,14 @@ def dtype_of(value: Arr) -> DType:
     return BY_NUMPY[value.dtype]
 
 
-def _declare(form: Form, monoid: Monoid) -> Function:
+def _declare(form: Form, monoid: Monoid) -> None:
     def meaning(lanes: Lanes, value: Arr, *, log2_size: int) -> Arr:
         return form.meaning(lanes, (value,), monoid.numeric(dtype_of(value)), log2_size)[0]
 
     def expand(b: Builder, active: Value | None, /, value: Value, *, log2_size: int) -> Value:
         return form.expand(b, active, (value,), monoid.emitted(b, value.type), log2_size, True)[0]
 
-    return declare(
+    declare(
         SimtOp(
             f"subgroup.{form.name}_{monoid.name}",
             same,
@@ -189,7 +189,7 @@ def leaves(types: tuple[DType, ...], attrs: Any) -> tuple[DType, ...]:
 VALUE_OP_IDENTITY = (Param("value"), Param("op", Kind.FUNC), Param("identity"))
 
 
-def _declare_generic(form: Form, name: str) -> Function:
+def _declare_generic(form: Form, name: str) -> None:
     def meaning(lanes: Lanes, *operands: Arr, combine: Callable[..., Any], log2_size: int) -> Leaves:
         values, algebra = from_combine(combine, operands)
         return form.meaning(lanes, values, algebra, log2_size)
@@ -198,7 +198,7 @@ def _declare_generic(form: Form, name: str) -> Function:
         values, algebra = from_region(b, region, operands)
         return form.expand(b, active, values, algebra, log2_size, False)
 
-    return declare(
+    declare(
         SimtOp(
             f"subgroup.{name}",
             leaves,
@@ -214,40 +214,11 @@ def _declare_generic(form: Form, name: str) -> Function:
     )
 
 
-reduce_add, reduce_mul, reduce_min, reduce_max, reduce_and, reduce_or, reduce_xor = (
-    _declare(REDUCE, m) for m in MONOIDS.values()
-)
-(
-    reduce_all_add,
-    reduce_all_mul,
-    reduce_all_min,
-    reduce_all_max,
-    reduce_all_and,
-    reduce_all_or,
-    reduce_all_xor,
-) = (_declare(REDUCE_ALL, m) for m in MONOIDS.values())
-(
-    inclusive_add,
-    inclusive_mul,
-    inclusive_min,
-    inclusive_max,
-    inclusive_and,
-    inclusive_or,
-    inclusive_xor,
-) = (_declare(INCLUSIVE, m) for m in MONOIDS.values())
-(
-    exclusive_add,
-    exclusive_mul,
-    exclusive_min,
-    exclusive_max,
-    exclusive_and,
-    exclusive_or,
-    exclusive_xor,
-) = (_declare(EXCLUSIVE, m) for m in MONOIDS.values())
+for _form in FORMS:
+    for _monoid in MONOIDS.values():
+        _declare(_form, _monoid)
 
-reduce = _declare_generic(REDUCE, "reduce")
-reduce_all = _declare_generic(
-    replace(REDUCE_ALL, formula=REDUCE.formula, cost="log2(size) shuffles and a broadcast."), "reduce_all"
-)
-inclusive_scan = _declare_generic(INCLUSIVE, "inclusive_scan")
-exclusive_scan = _declare_generic(EXCLUSIVE, "exclusive_scan")
+_declare_generic(REDUCE, "reduce")
+_declare_generic(replace(REDUCE_ALL, formula=REDUCE.formula, cost="log2(size) shuffles and a broadcast."), "reduce_all")
+_declare_generic(INCLUSIVE, "inclusive_scan")
+_declare_generic(EXCLUSIVE, "exclusive_scan")

@@ -13,7 +13,7 @@ from ..ir import Builder, Value
 from ..ir.opcodes import Level, always, same
 from . import emit, folds, trees
 from .algebra import MONOIDS, Algebra, Monoid
-from .op import CROSS_LANE, Arr, Function, Kind, Lanes, Param, SimtOp, declare, paragraphs
+from .op import CROSS_LANE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs
 from .reductions import dtype_of
 
 _OPERATIONS = tuple(MONOIDS[name] for name in ("add", "min", "max"))
@@ -73,7 +73,7 @@ def _expand_whole(
 
 
 # ---- declarations -------------------------------------------------------------------------------------------------
-def _declare(prefix: str, meaning_of: Any, expansion_of: Any, formula: str, cost: str, monoid: Monoid) -> Function:
+def _declare(prefix: str, meaning_of: Any, expansion_of: Any, formula: str, cost: str, monoid: Monoid) -> None:
     def meaning(lanes: Lanes, value: Arr, head_flag: Arr, *, log2_size: int) -> Arr:
         return meaning_of(lanes, value, head_flag, monoid.numeric(dtype_of(value)), 1 << log2_size)
 
@@ -81,7 +81,7 @@ def _declare(prefix: str, meaning_of: Any, expansion_of: Any, formula: str, cost
         heads = _head_bits(b, active, head_flag, log2_size)
         return expansion_of(b, active, value, heads, monoid.emitted(b, value.type), log2_size)
 
-    return declare(
+    declare(
         SimtOp(
             f"subgroup.{prefix}_{monoid.name}",
             same,
@@ -103,25 +103,20 @@ def _declare(prefix: str, meaning_of: Any, expansion_of: Any, formula: str, cost
     )
 
 
-segmented_reduce_add, segmented_reduce_min, segmented_reduce_max = (
+for _monoid in _OPERATIONS:
     _declare(
         "segmented_reduce",
         _running,
         _expand_running,
         "r[l] = v[h] {op} ... {op} v[l], h being the last head at or below l",
         "A ballot and log2(size) shuffles.",
-        monoid,
+        _monoid,
     )
-    for monoid in _OPERATIONS
-)
-segmented_reduce_all_add, segmented_reduce_all_min, segmented_reduce_all_max = (
     _declare(
         "segmented_reduce_all",
         _whole,
         _expand_whole,
         "r[l] = v[h] {op} ... {op} v[e], the whole of l's segment [h, e]",
         "Two ballots and log2(size) + 1 shuffles.",
-        monoid,
+        _monoid,
     )
-    for monoid in _OPERATIONS
-)

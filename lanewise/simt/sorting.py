@@ -1,15 +1,14 @@
 """Bitonic sorts within a subgroup or its tiles.
 
-The network is fixed: for runs of 2, 4 ... size lanes, pairs l, l ^ d with d = run/2 ... 1 meet, and the lower lane keeps
-the smaller pair, or the larger where the run's bit of l is set.  Both lanes of a pair evaluate the same comparison,
-"is what the keeper of the larger has less than what the keeper of the smaller has?", so that whatever the keys are, NaN
-included, they agree: either both swap or neither does.  Lanes that are not active sort behind all others.
+The network is fixed: for runs of 2, 4 ... size lanes, pairs l, l ^ d with d = run/2 ... 1 meet, and the lower lane
+keeps the smaller pair, or the larger where the run's bit of l is set.  Both lanes of a pair evaluate the same
+comparison, "is what the keeper of the larger has less than what the keeper of the smaller has?", so that whatever the
+keys are, NaN included, they agree: either both swap or neither does.  Lanes that are not active sort behind all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from ..ir import Builder, Value
 from ..ir.opcodes import Level, always, same
 from . import emit, folds, trees
 from .folds import Leaves
-from .op import CROSS_LANE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs, tiled_form
+from .op import CROSS_LANE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs
 from .trees import Values
 
 
@@ -92,15 +91,14 @@ def _expand_sort(b: Builder, active: Value | None, pairs: Values, log2_size: int
 
 
 # ---- declarations -------------------------------------------------------------------------------------------------
-def _declare(name: str, params: tuple[Param, ...], infer: Callable[..., tuple[DType, ...]], doc: str) -> Any:
-    def meaning(lanes: Lanes, *pairs: Arr, log2_size: int) -> Arr | Leaves:
-        result = _sort(lanes, pairs, log2_size)
-        return result if len(result) > 1 else result[0]
+def _declare(name: str, params: tuple[Param, ...], infer: Callable[..., tuple[DType, ...]], doc: str) -> None:
+    def meaning(lanes: Lanes, *pairs: Arr, log2_size: int) -> Leaves:
+        return _sort(lanes, pairs, log2_size)
 
     def expand(b: Builder, active: Value | None, /, *pairs: Value, log2_size: int) -> Values:
         return _expand_sort(b, active, pairs, log2_size)
 
-    return declare(
+    declare(
         SimtOp(
             f"subgroup.{name}",
             infer,
@@ -122,13 +120,12 @@ def _declare(name: str, params: tuple[Param, ...], infer: Callable[..., tuple[DT
     )
 
 
-bitonic_sort_kv = _declare(
+_declare(
     "bitonic_sort_kv",
     (Param("key", Kind.VALUE, dtypes.NUMERIC), Param("value", Kind.VALUE, dtypes.NUMERIC)),
     lambda types, attrs: types,
     "key, value = the pairs of the tile in ascending order of (key, value)",
 )
-bitonic_sort = _declare(
+_declare(
     "bitonic_sort", (Param("key", Kind.VALUE, dtypes.NUMERIC),), same, "key = the keys of the tile in ascending order"
 )
-bitonic_sort_kv_tiled, bitonic_sort_tiled = tiled_form(bitonic_sort_kv), tiled_form(bitonic_sort)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-
 from ..ir import Builder, Value
 from . import emit
 from .algebra import Algebra
@@ -41,18 +40,14 @@ def fold(b: Builder, values: Values, algebra: Algebra[Value], log2_size: int) ->
     return _halving(b, "down", values, algebra, log2_size)
 
 
-def fold_all(
-    b: Builder, values: Values, algebra: Algebra[Value], log2_size: int, *, commutes: bool = True
-) -> Values:
-    """The tree's result in every lane: by the butterfly l ^ d, or where a and b may not be exchanged, by a broadcast."""
+def fold_all(b: Builder, values: Values, algebra: Algebra[Value], log2_size: int, *, commutes: bool = True) -> Values:
+    """The tree's result in every lane: by the butterfly l ^ d, or where `combine` may not commute, by a broadcast."""
     if commutes:
         return _halving(b, "xor", values, algebra, log2_size)
     return each(fold(b, values, algebra, log2_size), lambda v: emit.permute(b, v, "broadcast", 0, log2_size))
 
 
-def scan(
-    b: Builder, values: Values, algebra: Algebra[Value], log2_size: int, distance: Value | None = None
-) -> Values:
+def scan(b: Builder, values: Values, algebra: Algebra[Value], log2_size: int, distance: Value | None = None) -> Values:
     """v[l - d] op v[l] for d = 1, 2, 4 ..., in lanes at least d above where their run begins (their tile)."""
     if distance is None:
         distance = emit.lane_in_tile(b, log2_size)
@@ -87,9 +82,7 @@ def below_or(
     return choose(b, found, moved, otherwise)
 
 
-def last_active(
-    b: Builder, active: Value | None, values: Values, algebra: Algebra[Value]
-) -> Values:
+def last_active(b: Builder, active: Value | None, values: Values, algebra: Algebra[Value]) -> Values:
     """A scan's values in the subgroup's highest active lane, in every lane; neutral where none is active."""
     width = emit.log2_width(b)
     if active is None or algebra.exact:
@@ -97,5 +90,3 @@ def last_active(
     bits = emit.ballot(b, active)
     source = emit.wrapped(b, emit.highest(b, bits), b.subgroup_size)
     return choose(b, emit.is_nonzero(b, bits), each(values, lambda v: emit.gather(b, v, source)), algebra.neutral)
-
-

@@ -28,7 +28,6 @@ from .op import (
     declare_tiled,
     deprecate,
     paragraphs,
-    tiled_form,
     uniform_if_whole,
 )
 
@@ -41,7 +40,7 @@ def _in_tiles(value: Arr, log2_size: int) -> Arr:
     return value.reshape(*value.shape[:-1], -1, 1 << log2_size)
 
 
-def _per_tile(lanes: Lanes, answers: Arr, log2_size: int) -> Arr:
+def _per_tile(lanes: Lanes, answers: Any, log2_size: int) -> Arr:
     """One answer a tile, in every lane of it."""
     return np.repeat(answers, 1 << log2_size, axis=-1).reshape(lanes.mask.shape)
 
@@ -66,17 +65,17 @@ def _ballot_tiled(lanes: Lanes, predicate: Arr, *, log2_size: int) -> Arr:
 
 
 def _all_true(lanes: Lanes, predicate: Arr, *, log2_size: int) -> Arr:
-    return _per_tile(lanes, _in_tiles(predicate | ~lanes.mask, log2_size).all(axis=-1), log2_size).astype(np.int32)
+    return _per_tile(lanes, _in_tiles(predicate | ~lanes.mask, log2_size).all(-1), log2_size).astype(np.int32)
 
 
 def _any_true(lanes: Lanes, predicate: Arr, *, log2_size: int) -> Arr:
-    return _per_tile(lanes, _in_tiles(predicate & lanes.mask, log2_size).any(axis=-1), log2_size).astype(np.int32)
+    return _per_tile(lanes, _in_tiles(predicate & lanes.mask, log2_size).any(-1), log2_size).astype(np.int32)
 
 
 def _all_equal(lanes: Lanes, value: Arr, *, log2_size: int) -> Arr:
     tiles, mask = _in_tiles(value, log2_size), _in_tiles(lanes.mask, log2_size)
     first = np.take_along_axis(tiles, mask.argmax(axis=-1)[..., None], axis=-1)
-    return _per_tile(lanes, ((tiles == first) | ~mask).all(axis=-1), log2_size).astype(np.int32)
+    return _per_tile(lanes, ((tiles == first) | ~mask).all(-1), log2_size).astype(np.int32)
 
 
 def _match(lanes: Lanes, value: Arr, log2_size: int) -> Arr:
@@ -98,7 +97,7 @@ def _elect(lanes: Lanes) -> Arr:
 
 
 def _quad_all(lanes: Lanes, predicate: Arr) -> Arr:
-    return _per_tile(lanes, _in_tiles(predicate & lanes.mask, 2).all(axis=-1), 2).astype(np.int32)
+    return _per_tile(lanes, _in_tiles(predicate & lanes.mask, 2).all(-1), 2).astype(np.int32)
 
 
 def _quad_any(lanes: Lanes, predicate: Arr) -> Arr:
@@ -210,7 +209,7 @@ def _tile_bits(types: tuple[DType, ...], attrs: Any) -> tuple[DType, ...]:
     return (_tile_word(attrs["log2_size"]),)
 
 
-ballot = declare(
+declare(
     SimtOp(
         "subgroup.ballot",
         to(dtypes.u64),
@@ -227,8 +226,8 @@ ballot = declare(
         expand=_expand_ballot,
     )
 )
-ballot_full_subgroup = deprecate("ballot_full_subgroup", ballot)
-ballot_first_n = declare(
+deprecate("subgroup.ballot_full_subgroup", "ballot")
+declare(
     SimtOp(
         "subgroup.ballot_first_n",
         to(dtypes.u32),
@@ -244,7 +243,7 @@ ballot_first_n = declare(
         expand=_expand_ballot_first_n,
     )
 )
-ballot_tiled = declare_tiled(
+declare_tiled(
     SimtOp(
         "subgroup.ballot_tiled",
         _tile_bits,
@@ -261,7 +260,7 @@ ballot_tiled = declare_tiled(
         uses_log2_size=True,
     )
 )
-active_mask = declare(
+declare(
     SimtOp(
         "subgroup.active_mask",
         to(dtypes.u64),
@@ -289,7 +288,7 @@ def _vote_op(name: str, param: Param, meaning: Any, expand: Callable[..., Value]
     )
 
 
-all_true = declare(
+declare(
     _vote_op(
         "all_true",
         PREDICATE,
@@ -299,7 +298,7 @@ all_true = declare(
     ),
     tiled=True,
 )
-any_true = declare(
+declare(
     _vote_op(
         "any_true",
         PREDICATE,
@@ -309,7 +308,7 @@ any_true = declare(
     ),
     tiled=True,
 )
-all_equal = declare(
+declare(
     _vote_op(
         "all_equal",
         VALUE,
@@ -321,9 +320,8 @@ all_equal = declare(
     ),
     tiled=True,
 )
-all_true_tiled, any_true_tiled, all_equal_tiled = (tiled_form(f) for f in (all_true, any_true, all_equal))
 
-elect = declare(
+declare(
     SimtOp(
         "subgroup.elect",
         to(dtypes.bool_),
@@ -339,7 +337,7 @@ elect = declare(
 _MATCH_DOC = """
     Takes every scalar type.  A lane's own bit is always set; NaN matches nothing else, -0 matches +0.  One round of a
     broadcast and a ballot for each distinct value.  PTX match.any.sync, SPIR-V OpGroupNonUniformPartitionNV."""
-match_any = declare(
+declare(
     SimtOp(
         "subgroup.match_any",
         to(dtypes.u64),
@@ -351,7 +349,7 @@ match_any = declare(
         expand=_expand_match_any,
     )
 )
-match_any_tiled = declare_tiled(
+declare_tiled(
     SimtOp(
         "subgroup.match_any_tiled",
         _tile_bits,
@@ -390,9 +388,5 @@ def _quad_vote(name: str, meaning: Any, expand: Callable[..., Value], doc: str) 
     )
 
 
-quad_all = declare(
-    _quad_vote("all", _quad_all, _expand_quad_all, "Whether the predicate is not 0 in all four lanes of the quad.")
-)
-quad_any = declare(
-    _quad_vote("any", _quad_any, _expand_quad_any, "Whether the predicate is not 0 in any lane of the quad.")
-)
+declare(_quad_vote("all", _quad_all, _expand_quad_all, "Whether the predicate is not 0 in all four lanes of the quad."))
+declare(_quad_vote("any", _quad_any, _expand_quad_any, "Whether the predicate is not 0 in any lane of the quad."))

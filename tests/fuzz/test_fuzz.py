@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 import lanewise as lw
 
+from ..conftest import made
 from ..ops.harness import bits, values
 from .programs import kernels
 
@@ -41,8 +42,8 @@ def run(module: ModuleType, device: lw.Device, n: int) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("size", [1, 4, 8, 32, 64])
 def test_engines_agree(size: int, tmp_path: Path) -> None:
-    oracle = lw.Device(lw.interpreter, subgroup_size=size)
-    others = [lw.Device(lw.cpu, subgroup_size=size)]
+    oracle = made("interpreter", size)
+    others = [made("cpu", size)]
 
     @settings(
         max_examples=EXAMPLES,

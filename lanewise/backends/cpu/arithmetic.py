@@ -13,7 +13,7 @@ from ... import dtypes
 from ...dtypes import DType
 from ...ir import Op
 from .forms import Width
-from .text import float_literal, is_constant, literal, scalar_type
+from .text import float_literal, literal, scalar_type
 
 Row: TypeAlias = Callable[[Width, Op, Sequence[str]], str]
 """Emits the op for operands given by name, in their width's types; the result's name."""
@@ -39,9 +39,8 @@ def _number(w: Width, dtype: DType, value: int | float) -> str:
 
 def _constant_value(name: str) -> int | None:
     """The integer that a constant operand holds, None for a register."""
-    if not is_constant(name):
-        return None
-    return int(name.removesuffix(")").split()[-1])
+    number = name.removesuffix(")").split()[-1]
+    return int(number) if number.removeprefix("-").isdigit() else None
 
 
 def widen_half(w: Width, a: str) -> str:

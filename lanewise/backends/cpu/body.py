@@ -92,6 +92,9 @@ class Body:
     def level(self, value: Value) -> Level:
         return self._levels.level[value]
 
+    def is_constant(self, value: Value) -> bool:
+        return value in self._levels.constant
+
     def uniform(self, *values: Value) -> bool:
         """Whether all of them are held as scalars."""
         return all(isinstance(self._forms[v], Uniform) for v in values)
@@ -198,7 +201,7 @@ class Body:
 
     def active_bits(self) -> str:
         """The ballot of the active lanes."""
-        return str(_signed_word((1 << self.W) - 1)) if self.mask is None else self.ballot(self.mask)
+        return str((1 << self.W) - 1) if self.mask is None else self.ballot(self.mask)
 
     def _sign_bits(self, strip: str) -> str:
         return self.text.do(f"bitcast {self.vector.of('i1')} {self.vector.cond(strip)} to i{self.S}")
@@ -272,11 +275,6 @@ def _used(block: Block) -> set[Value]:
         for region in op.regions:
             used.update(region.yields)
     return used
-
-
-def _signed_word(value: int) -> int:
-    """A 64-bit pattern as the signed literal that LLVM prints."""
-    return value - (1 << 64) if value >> 63 else value
 
 
 def emit_const(body: Body, op: Op) -> None:

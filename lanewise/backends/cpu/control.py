@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ...ir import OPCODES, Block, Effect, Level, Local, Op, Value
 from .body import Body, Emitter
-from .forms import Form, Strips, Uniform
+from .forms import Form, Strips
 from .text import lane_type
 
 JUMP_WEIGHT = 24
@@ -113,12 +113,9 @@ def _or_zero(body: Body, value: Value, form: Form, end: str, origin: str) -> For
     type_, names = body.parts(form, value.type)
     if all(not name.startswith("%") for name in names):
         return form
-    zero = "zeroinitializer" if isinstance(form, Strips) else _scalar_zero(type_)
-    return body.rebuild(form, [body.text.phi(type_, [(name, end), (zero, origin)]) for name in names])
-
-
-def _scalar_zero(type_: str) -> str:
-    return "false" if type_ == "i1" else "0" if type_.startswith("i") else "zeroinitializer"
+    return body.rebuild(
+        form, [body.text.phi(type_, [(name, end), ("zeroinitializer", origin)]) for name in names]
+    )
 
 
 def _worth_a_jump(body: Body, region: Block) -> bool:
@@ -135,10 +132,11 @@ def _worth_a_jump(body: Body, region: Block) -> bool:
 
 def _needs_somebody(body: Body, op: Op) -> bool:
     """A uniform address is touched once for all, so somebody must be active; so it is with rare and slow things."""
-    memory = op.attrs.get("mem")
-    if op.opcode not in ("load", "store") or memory is None or isinstance(memory, Local):
+    if op.opcode not in ("load", "store"):
         return True
     indices = op.operands if op.opcode == "load" else op.operands[:-1]
+    if isinstance(op.attrs["mem"], Local) and all(body.is_constant(v) for v in indices):
+        return False
     return all(body.level(v) <= Level.SUBGROUP for v in indices)
 
 

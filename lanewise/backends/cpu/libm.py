@@ -33,14 +33,20 @@ def symbols() -> dict[str, int]:
     return {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names}
 
 
-def declarations() -> str:
-    """`nobuiltin` keeps LLVM from turning a call into another function's, which might not be listed."""
+def declarations(text: str) -> str:
+    """Of the functions that a module's text calls.
+
+    `nobuiltin` keeps LLVM from turning a call into another function's, which might not be listed.
+    """
     lines: list[str] = []
     for opcode in sorted(MATH):
         for element in ("float", "double"):
-            parameters = ", ".join([element] * (2 if opcode in _BINARY else 1))
-            lines.append(f"declare {element} @{c_name(opcode, element)}({parameters}) #0")
-    return "\n".join(lines) + "\nattributes #0 = { nounwind willreturn nobuiltin memory(none) }\n"
+            name = c_name(opcode, element)
+            if f"@{name}(" in text:
+                lines.append(f"declare {element} @{name}({', '.join([element] * (2 if opcode in _BINARY else 1))}) #0")
+    if not lines:
+        return ""
+    return "\n".join([*lines, "attributes #0 = { nounwind willreturn nobuiltin memory(none) }", ""])
 
 
 _BINARY = frozenset({"atan2", "pow"})

@@ -1,0 +1,1 @@
+"""NVIDIA GPUs: PTX through LLVM's NVPTX target."""

@@ -1,0 +1,1 @@
+"""Scalar LLVM IR, one thread for one lane: what the CUDA and AMDGPU backends share."""

@@ -1,0 +1,62 @@
+"""A kernel as the text of an LLVM module."""
+
+from __future__ import annotations
+
+from ...ir import OPCODES, Kernel, Op
+from ...passes.uniformity import analyse
+from . import driver, libm, records
+from .arguments import METADATA, Slots
+from .arithmetic import ROWS
+from .atomics import ATOMICS
+from .body import VALUES, Body, Emitter
+from .control import CONTROL
+from .host import Host
+from .lanes import LANES
+from .memory import MEMORY
+
+EMITTERS: dict[str, Emitter] = VALUES | MEMORY | ATOMICS | CONTROL | LANES
+"""The emission of every opcode that is not an arithmetic row."""
+
+
+def emit_module(kernel: Kernel, host: Host, sites: list[records.Site]) -> str:
+    """The regular variant: `run`, with its body.  The general one: its body alone, `general`.
+
+    `sites` gets the kernel's `print`s and `assert`s appended.
+    """
+    slots = Slots(kernel)
+    coroutine = driver.suspends(kernel)
+    emitters = EMITTERS | records.emitters(sites) | {"block.barrier": _suspend if coroutine else _nothing}
+    levels = analyse(kernel.body, kernel.scalars, kernel.subgroup_size)
+    body = Body(kernel, levels, slots, host, emitters)
+    body.block(kernel.body)
+    name, linkage = ("regular", "internal") if kernel.regular else ("general", "")
+    function = driver.function(name, linkage, body.text.entry, body.text.lines, coroutine=coroutine)
+    parts = [
+        function,
+        driver.blocks(kernel, slots, coroutine=coroutine) if kernel.regular else "",
+        driver.FRAMES if coroutine else "",
+        records.FUNCTION if sites else "",
+        libm.declarations(function),
+        METADATA,
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _suspend(body: Body, op: Op) -> None:
+    """Wait until all subgroups of the block have come here."""
+    go_on = body.text.new_label("resumed")
+    state = body.text.do(driver.BARRIER)
+    body.text.put(f"switch i8 {state}, label %suspended [ i8 0, label %{go_on} ]")
+    body.text.begin(go_on)
+
+
+def _nothing(body: Body, op: Op) -> None:
+    """The block is one subgroup, or its subgroups run one after another and never meet."""
+
+
+def supported() -> frozenset[str]:
+    """The opcodes that this backend emits."""
+    return frozenset(EMITTERS) | frozenset(ROWS) | frozenset(libm.MATH) | {"print", "assert", "block.barrier"}
+
+
+assert not supported() - set(OPCODES)

@@ -1,0 +1,185 @@
+"""What a kernel and its launch agree on: the argument block's slots, the push constants, the group's size.
+
+The argument block lies in device memory, in 8-byte slots: for each memory its address, its extents, its strides in
+elements; then the scalars, each in the low bytes of its slot.  The push constants are three such slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ... import dtypes
+from ...dtypes import DType
+from ...ir import Array, Block, Kernel, Op, Value
+from .code import Code
+from .spirv import Id, MemoryAccess, StorageClass
+
+SLOT = 8
+PUSH_CONSTANTS = ("arguments", "first_block", "num_blocks")
+"""The address of the argument block; the first block of this dispatch and the blocks of the whole launch, of the
+kernel's index type: a grid with more blocks than a dispatch may have groups is run by several dispatches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What a run time needs to know to launch a module."""
+
+    entry_point: str
+    subgroup_size: int
+    """The size to require (VK_EXT_subgroup_size_control), with full subgroups."""
+    local_size: int
+    """Threads of a group: the block rounded up to whole subgroups."""
+    shared_bytes: int
+    index_type: DType
+    argument_slots: int
+    arguments: tuple[str, ...]
+    """The name of every slot of the argument block: `a`, `a.extent0`, `a.stride0`, `n`."""
+    push_constants: tuple[str, ...] = PUSH_CONSTANTS
+
+    @property
+    def push_constant_bytes(self) -> int:
+        return SLOT * len(self.push_constants)
+
+
+def slots(kernel: Kernel) -> dict[tuple[str, object, int], int]:
+    """The slot of everything in the argument block, by ("address" | "extent" | "stride" | "scalar", whose, axis)."""
+    keys: list[tuple[str, object, int]] = []
+    for mem in kernel.memories:
+        keys.append(("address", mem, 0))
+        keys += [("extent", mem, axis) for axis in range(mem.ndim)]
+        keys += [("stride", mem, axis) for axis in range(mem.ndim)]
+    keys += [("scalar", scalar, 0) for scalar in kernel.scalars]
+    return {key: number for number, key in enumerate(keys)}
+
+
+def describe(kernel: Kernel) -> Interface:
+    names: list[str] = []
+    for (what, whose, axis), number in slots(kernel).items():
+        if isinstance(whose, Array):
+            names.append(whose.name if what == "address" else f"{whose.name}.{what}{axis}")
+        else:
+            assert isinstance(whose, Value)
+            names.append(whose.hint or f"slot{number}")
+    return Interface(
+        entry_point="main",
+        subgroup_size=kernel.subgroup_size,
+        local_size=kernel.num_subgroups * kernel.subgroup_size,
+        shared_bytes=kernel.shared_bytes,
+        index_type=kernel.index_type,
+        argument_slots=len(names),
+        arguments=tuple(names),
+    )
+
+
+class Arguments:
+    """The argument block and the push constants in the module; what the kernel uses of them is loaded on entry."""
+
+    def __init__(self, code: Code, buffers: dict[Array, Id]) -> None:
+        """`buffers` has the pointer type of each array that the kernel accesses."""
+        self.code = code
+        m, kernel = code.m, code.kernel
+        numbers = slots(kernel)
+        index = m.type(kernel.index_type)
+        wanted = sorted((numbers[key], key) for key in _used(kernel, buffers))
+        types: list[Id] = []
+        for _, (what, whose, _) in wanted:
+            if isinstance(whose, Array):
+                types.append({"address": buffers.get(whose), "extent": index}.get(what) or m.type(dtypes.i64))
+            else:
+                assert isinstance(whose, Value)
+                types.append(m.type(_slot_type(whose.type)))
+        self._loaded: dict[tuple[str, object, int], Id] = {}
+        pushed: list[tuple[int, Id]] = [(SLOT, index), (2 * SLOT, index)]
+        if wanted:
+            block = m.struct([(SLOT * number, t) for (number, _), t in zip(wanted, types, strict=True)], "Arguments")
+            pointer = m.pointer(StorageClass.PhysicalStorageBuffer, block)
+            pushed = [(0, pointer), *pushed]
+        self._pushed = [t for _, t in pushed]
+        self._push = m.global_variable(StorageClass.PushConstant, m.struct(pushed, "PushConstants"), "push")
+        if not wanted:
+            return
+        arguments = self._push_constant(0)
+        for member, ((_, key), t) in enumerate(zip(wanted, types, strict=True)):
+            at = m(
+                "AccessChain",
+                m.pointer(StorageClass.PhysicalStorageBuffer, t),
+                arguments,
+                m.u32(member),
+            )
+            hint = key[1].name if key[0] == "address" and isinstance(key[1], Array) else ""
+            loaded = m.emit("Load", t, at, MemoryAccess.Aligned, SLOT, hint=hint)
+            if isinstance(key[1], Value):
+                loaded = self._scalar(loaded, key[1].type)
+                code.ids[key[1]] = loaded
+            self._loaded[key] = loaded
+
+    def _scalar(self, word: Id, dtype: DType) -> Id:
+        """The value of a scalar from its slot; narrow ones lie in the low bytes of a word."""
+        m = self.code.m
+        if dtype.is_bool:
+            low = m("BitwiseAnd", dtypes.u32, word, m.u32(0xFF))
+            return m("INotEqual", dtypes.bool_, low, m.u32(0))
+        if dtype.bits >= 32:
+            return word
+        if dtype.is_float:
+            return m("CompositeExtract", dtype, m("Bitcast", m.vector(dtype, 2), word), 0)
+        return m("UConvert", dtype, word)
+
+    def _push_constant(self, member: int) -> Id:
+        m, t = self.code.m, self._pushed[member]
+        return m("Load", t, m("AccessChain", m.pointer(StorageClass.PushConstant, t), self._push, m.u32(member)))
+
+    @property
+    def first_block(self) -> Id:
+        return self._push_constant(len(self._pushed) - 2)
+
+    @property
+    def num_blocks(self) -> Id:
+        return self._push_constant(len(self._pushed) - 1)
+
+    def address(self, mem: Array) -> Id:
+        return self._loaded["address", mem, 0]
+
+    def extent(self, mem: Array, axis: int) -> Id:
+        """Of the index type."""
+        return self._loaded["extent", mem, axis]
+
+    def stride(self, mem: Array, axis: int) -> Id:
+        """In elements, i64."""
+        return self._loaded["stride", mem, axis]
+
+
+def _slot_type(dtype: DType) -> DType:
+    return dtype if dtype.bits >= 32 else dtypes.u32
+
+
+def _used(kernel: Kernel, buffers: dict[Array, Id]) -> Iterator[tuple[str, object, int]]:
+    """The slots that the kernel reads, each once."""
+    found: dict[tuple[str, object, int], None] = {}
+    for mem in buffers:
+        found["address", mem, 0] = None
+        if not mem.contiguous:
+            found.update({("stride", mem, axis): None for axis in range(mem.ndim)})
+        else:
+            found.update({("extent", mem, axis): None for axis in range(1, mem.ndim)})
+    for op in kernel.body.walk():
+        if op.opcode == "extent":
+            found["extent", op.attrs["mem"], op.attrs["axis"]] = None
+    read = set(reads(kernel.body))
+    found.update({("scalar", scalar, 0): None for scalar in kernel.scalars if scalar in read})
+    yield from found
+
+
+def reads(block: Block) -> Iterator[Value]:
+    """Every read of a value in a block and its regions."""
+    for op in block.ops:
+        yield from op.uses
+        for region in op.regions:
+            yield from reads(region)
+    yield from block.yields
+
+
+def accesses(kernel: Kernel) -> Iterator[Op]:
+    """The kernel's loads, stores and atomics."""
+    return (op for op in kernel.body.walk() if op.opcode in ("load", "store", "atomic"))

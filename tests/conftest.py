@@ -1,0 +1,74 @@
+"""The devices that tests run on: every backend at every subgroup size; a test is written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import lanewise as lw
+
+ARCHES = ("interpreter", "cpu")
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+FEW = (1, 8, 64)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Compiled kernels are kept for this run alone."""
+    folder = tmp_path_factory.mktemp("kernels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LANEWISE_CACHE_DIR", str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def _fresh_process() -> Iterator[None]:
+    """No test sees the device that another one chose."""
+    lw.reset()
+    yield
+    lw.reset()
+
+
+@cache
+def made(arch: str, subgroup_size: int) -> lw.Device:
+    """One device of each sort for the whole run, so that a kernel is compiled once for it."""
+    device = lw.init(arch, subgroup_size=subgroup_size)
+    lw.reset()
+    return device
+
+
+def _params(sizes: tuple[int, ...]) -> list[tuple[str, int]]:
+    return [(arch, size) for arch in ARCHES for size in sizes]
+
+
+def _name(param: tuple[str, int]) -> str:
+    return f"{param[0]}-{param[1]}"
+
+
+@pytest.fixture(params=_params(SIZES), ids=_name)
+def device(request: pytest.FixtureRequest) -> Iterator[lw.Device]:
+    """Every backend at every subgroup size, as the current device."""
+    with lw.use(made(*request.param)) as chosen:
+        yield chosen
+
+
+@pytest.fixture(params=_params(FEW), ids=_name)
+def few_devices(request: pytest.FixtureRequest) -> Iterator[lw.Device]:
+    """Every backend at a narrow, a middling and the widest subgroup size: for tests where W matters little."""
+    with lw.use(made(*request.param)) as chosen:
+        yield chosen
+
+
+@pytest.fixture(params=ARCHES)
+def arch(request: pytest.FixtureRequest) -> str:
+    """Every backend, with no device made yet."""
+    return request.param
+
+
+@pytest.fixture(name="W")
+def subgroup_size(device: lw.Device) -> int:
+    """The subgroup size of `device`."""
+    return device.subgroup_size
