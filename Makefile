@@ -9,6 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # Caches of every tool stay inside the virtual environment.
 export XDG_CACHE_HOME := $(CURDIR)/$(VENV)/.cache
+export RUFF_CACHE_DIR := $(XDG_CACHE_HOME)/ruff
 export MPLCONFIGDIR   := $(XDG_CACHE_HOME)/matplotlib
 
 .PHONY: demo test lint types unit clean

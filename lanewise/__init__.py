@@ -116,6 +116,8 @@ from .types import (
     vector,
 )
 
+__version__ = "0.1.0.dev0"
+
 __all__ = [
     "Arch",
     "CompileError",

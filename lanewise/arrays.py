@@ -78,8 +78,8 @@ class ndarray:  # noqa: N801  the name that the field knows
 
     def __getitem__(self, index: Any) -> Any:
         """An element as a NumPy scalar, or a copy of a slice."""
-        part = self._array[self._place(index)]
-        return part.copy() if isinstance(part, np.ndarray) else part
+        part: Any = self._array[self._place(index)]
+        return part.copy() if isinstance(part, np.ndarray) else part  # pyright: ignore[reportUnknownMemberType]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._array[self._place(index)] = np.asarray(value) if isinstance(value, ndarray) else value
@@ -131,7 +131,7 @@ def field(dtype: Any, shape: int | Sequence[int] = (), *, device: Device | None 
 
 def from_numpy(values: Any, *, device: Device | None = None) -> ndarray:
     """A new device array with a copy of `values`, anything that NumPy makes an array of."""
-    source = np.asarray(values)
+    source: Any = np.asarray(values)
     element = as_dtype(source.dtype.newbyteorder("="))
     if element is None:
         raise LanewiseTypeError(
@@ -170,6 +170,6 @@ def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
 def _zeros(dtype: DType, shape: tuple[int, ...]) -> HostArray:
     """Zeros that begin on a cache line."""
     size = math.prod(shape) * dtype.itemsize
-    room = np.zeros(size + _ALIGNMENT, np.uint8)
+    room: Any = np.zeros(size + _ALIGNMENT, np.uint8)
     start = -room.__array_interface__["data"][0] % _ALIGNMENT
     return room[start : start + size].view(dtype.np).reshape(shape)

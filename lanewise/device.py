@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -69,7 +69,7 @@ class Target:
 
     engine: str
     text: str = "source"
-    default_subgroup_size: int = 32
+    default_subgroup_size: int | None = 32  # None: the engine knows, by its architecture
     takes: tuple[str, ...] = ()  # "arch", where one target has several architectures
 
     def make_engine(self, subgroup_size: int | None, arch: str | None) -> Engine:
@@ -81,14 +81,16 @@ class Target:
 
     def read(self, executable: Executable) -> str:
         """The text."""
-        found: Any = getattr(executable, self.text)
-        return found() if callable(found) else str(found)
+        found: str | Callable[[], str] = getattr(executable, self.text)
+        return found if isinstance(found, str) else found()
 
 
 _TARGETS: dict[str, Target] = {
     "ir": Target("lanewise.backends.interpreter.engine:InterpreterEngine"),
     "cpu": Target("lanewise.backends.cpu.engine:CpuEngine"),
     "asm": Target("lanewise.backends.cpu.engine:CpuEngine", text="assembly"),
+    "ptx": Target("lanewise.backends.cuda.source:PtxWriter", takes=("arch",)),
+    "amdgpu": Target("lanewise.backends.amdgpu.source:AmdgpuWriter", default_subgroup_size=None, takes=("arch",)),
 }
 
 

@@ -101,6 +101,7 @@ ALL = (bool_, *NUMERIC)
 
 BY_NAME = {t.name: t for t in ALL} | {"u1": bool_}
 BY_NUMPY = {t.np: t for t in ALL}
+_PYTHON: dict[type, DType] = {bool: bool_, int: i32, float: f32}
 
 
 def promote(a: DType, b: DType) -> DType:
@@ -129,8 +130,8 @@ def as_dtype(value: object) -> DType | None:
     """The DType that a user's annotation names: a DType, Python's bool / int / float, a NumPy dtype; else None."""
     if isinstance(value, DType):
         return value
-    if value in (bool, int, float):
-        return {bool: bool_, int: i32, float: f32}[value]  # type: ignore[index]
+    if isinstance(value, type) and value in _PYTHON:
+        return _PYTHON[value]
     if isinstance(value, (np.dtype, type)):
         try:
             return BY_NUMPY.get(np.dtype(value))  # type: ignore[arg-type]

@@ -13,8 +13,6 @@ from typing import Any, TypeAlias
 from . import dtypes
 from .backends.engine import View
 from .ir import Array, Op, Program, Value
-from .passes.host import compile_host
-from .passes.outline import captured_scalars, parallel_loops
 from .views import INDEX_LIMIT
 
 TooLarge: TypeAlias = Callable[[Sequence[Any], Sequence[View]], bool]
@@ -31,6 +29,9 @@ def too_large(program: Program, wide: Callable[[], Program]) -> TooLarge | None:
 
     `wide` gives the same program with i64 indices, in which the true extents can be computed.
     """
+    from .passes.host import compile_host
+    from .passes.outline import captured_scalars, parallel_loops
+
     if all(_bounded(program, loop) for loop in parallel_loops(program)):
         return None
     counted = wide()

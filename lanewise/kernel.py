@@ -32,12 +32,6 @@ __all__ = ["Kernel", "func", "kernel"]
 P = ParamSpec("P")
 
 
-def translate(*args: Any) -> Any:
-    from .frontend import translate as work
-
-    return work(*args)
-
-
 _WIDE = "i64"  # ends the key of a variant whose indices are i64
 
 
@@ -111,6 +105,8 @@ class Kernel(Generic[P]):
             return loaded
 
     def _compile(self, device: Device, specs: Sequence[Spec], index_type: DType) -> _Loaded:
+        from .frontend.translate import translate  # not before the first compile: `import lanewise` stays light
+
         options = _options(device.engine, index_type, device)
         made = translate(self._function, specs, options)
         self._check_captured(device, made.captured)
@@ -149,6 +145,8 @@ class Kernel(Generic[P]):
         without an example are taken to be contiguous and writable.  `arch` names an architecture where a target has
         several.  The targets are those of `lw.targets()`.
         """
+        from .frontend.translate import translate
+
         chosen = target(target_name)
         engine = chosen.make_engine(subgroup_size, arch)
         specs = self._signature.specs(self._signature.partial(examples, named))
@@ -157,7 +155,7 @@ class Kernel(Generic[P]):
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """As a method: the instance becomes the first argument, a compile-time one."""
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else functools.partial(cast(Callable[..., None], self), instance)
 
     def __repr__(self) -> str:
         return f"<kernel {self._function.__qualname__}{inspect.signature(cast(Callable[..., None], self._function))}>"

@@ -7,7 +7,7 @@ meet as in arithmetic; a function of floats converts integers to the default flo
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
 from .errors import LanewiseError
@@ -36,80 +36,70 @@ def _in_kernels(function: Callable[P, R]) -> Callable[P, R]:
 
 # ---- loops and compile time ---------------------------------------------------------------------------------------
 @_in_kernels
-def ndrange(*axes: int | tuple[int, int]) -> Iterator[Any]:
-    """Loop over a grid, the last axis fastest: `for i, j in ndrange(n, (2, m))`.  An axis is a stop or (start, stop)."""
-    ...
+def ndrange(*axes: int | tuple[int, int]) -> Any:
+    """A loop over a grid, the last axis fastest.  An axis is a stop, or (start, stop): `ndrange(n, (2, m))`."""
 
 
 @_in_kernels
 def loop_config(*, block_dim: int = 128, name: str = "") -> None:
     """Set the threads of a block, a compile-time integer, for the next parallel loop; `name` names it in tools."""
-    ...
 
 
 @_in_kernels
 def static(value: T) -> T:
-    """Require a compile-time value.  `for k in static(range(4))` is unrolled; `if static(flag)` keeps one branch only.
+    """A value that must be known at compile time.
 
-    Inside, ordinary Python functions may be called: `static(table_size(n))`.
+    `for k in static(range(4))` is unrolled; `if static(flag)` keeps one branch only.  Inside, ordinary Python functions
+    may be called: `static(table_size(n))`.
     """
-    ...
+    return value
 
 
 @_in_kernels
 def static_assert(condition: Any, message: str = "") -> None:
     """Refuse to compile unless a compile-time condition is true."""
-    ...
 
 
 # ---- conversions --------------------------------------------------------------------------------------------------
 @_in_kernels
 def cast(value: Any, dtype: Any) -> Any:
     """Convert: float to integer truncates and saturates, NaN gives 0; integers wrap; to bool is `!= 0`."""
-    ...
 
 
 @_in_kernels
 def bit_cast(value: Any, dtype: Any) -> Any:
     """The same bits as another type of the same width."""
-    ...
 
 
 @_in_kernels
 def select(condition: Any, a: Any, b: Any) -> Any:
     """`a` where the condition is true, else `b`; both are evaluated.  Takes vectors, structs and tuples too."""
-    ...
 
 
 # ---- arithmetic ---------------------------------------------------------------------------------------------------
 @_in_kernels
-def abs(x: Any) -> Any:  # noqa: A001
+def abs(x: Any) -> Any:
     """|x|, in the type of x; the smallest integer wraps to itself."""
-    ...
 
 
 @_in_kernels
-def min(*values: Any) -> Any:  # noqa: A001
+def min(*values: Any) -> Any:
     """The least: NaN is skipped, -0 is below +0."""
-    ...
 
 
 @_in_kernels
-def max(*values: Any) -> Any:  # noqa: A001
+def max(*values: Any) -> Any:
     """The greatest: NaN is skipped, -0 is below +0."""
-    ...
 
 
 @_in_kernels
 def fma(a: Any, b: Any, c: Any) -> Any:
     """a * b + c, rounded once; on integers it wraps."""
-    ...
 
 
 @_in_kernels
-def pow(x: Any, y: Any) -> Any:  # noqa: A001
+def pow(x: Any, y: Any) -> Any:
     """x ** y: a chain of products for a constant integer y, repeated squaring for integers, else the float power."""
-    ...
 
 
 def _unary(name: str, formula: str) -> Callable[[Any], Any]:
@@ -125,7 +115,7 @@ rsqrt = _unary("rsqrt", "1 / sqrt(x), as these two operations")
 floor = _unary("floor", "The greatest integral float <= x")
 ceil = _unary("ceil", "The least integral float >= x")
 trunc = _unary("trunc", "x without its fraction")
-round = _unary("round", "The nearest integral float, halves to even")  # noqa: A001
+round = _unary("round", "The nearest integral float, halves to even")
 exp = _unary("exp", "e ** x")
 exp2 = _unary("exp2", "2 ** x")
 expm1 = _unary("expm1", "e ** x - 1, exact near 0")
@@ -147,51 +137,43 @@ tanh = _unary("tanh", "The hyperbolic tangent")
 @_in_kernels
 def atan2(y: Any, x: Any) -> Any:
     """The angle of the point (x, y), in [-pi, pi]."""
-    ...
 
 
 # ---- bits ---------------------------------------------------------------------------------------------------------
 @_in_kernels
 def popcnt(x: Any) -> Any:
     """The number of one bits of an integer, i32."""
-    ...
 
 
 @_in_kernels
 def clz(x: Any) -> Any:
     """The number of zero bits above the highest one, i32; the width for 0."""
-    ...
 
 
 @_in_kernels
 def ctz(x: Any) -> Any:
     """The number of zero bits below the lowest one, i32; the width for 0."""
-    ...
 
 
 @_in_kernels
 def ffs(x: Any) -> Any:
     """The place of the lowest one bit, counted from 1, i32; 0 for 0."""
-    ...
 
 
 @_in_kernels
 def bit_reverse(x: Any) -> Any:
     """The bits in opposite order."""
-    ...
 
 
 # ---- memory -------------------------------------------------------------------------------------------------------
 @_in_kernels
 def local_array(shape: int | tuple[int, ...], dtype: Any) -> Any:
     """An array of constant shape that each thread has for itself; uninitialised."""
-    ...
 
 
 @_in_kernels
 def Vector(values: Iterable[Any], dtype: Any = None) -> Any:  # noqa: N802
     """A vector of these components, in the type where they meet, or in `dtype`."""
-    ...
 
 
 def _atomic(name: str, formula: str) -> Callable[[Any, Any], Any]:
@@ -215,4 +197,3 @@ atomic_exchange = _atomic("exchange", "value")
 @_in_kernels
 def atomic_cas(element: Any, expected: Any, value: Any) -> Any:
     """Atomically `if element == expected: element = value` (bits are compared); gives the old value."""
-    ...

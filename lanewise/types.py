@@ -1,20 +1,24 @@
-"""What a kernel's author writes as an annotation, and the types that group scalars: vectors and structs.
-
-    def kernel(a: lw.types.ndarray(lw.f32, 2), n: lw.i32, f: lw.template()): ...
-"""
+"""What a kernel's author writes as an annotation, and the types that group scalars: vectors and structs."""
 
 from __future__ import annotations
 
 import dataclasses
 import typing
 from dataclasses import dataclass as _dataclass
-from typing import Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import dtypes
 from .dtypes import DType, as_dtype
 
-if typing.TYPE_CHECKING:
+if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**options: Any) -> Any:
+        """For type checkers only: the class below is a dataclass."""
+        return lambda function: function
 
 
 @_dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ def ndarray(dtype: Any = None, ndim: int | None = None) -> Any:
     scalar = None if dtype is None else as_dtype(dtype)
     if dtype is not None and scalar is None:
         raise TypeError(f"ndarray of {dtype!r}: the elements of an array are one of {', '.join(map(str, dtypes.ALL))}")
-    if ndim is not None and (not isinstance(ndim, int) or ndim < 0):
+    if ndim is not None and ndim < 0:
         raise TypeError(f"ndarray of {ndim!r} axes: ndim is an integer from 0")
     return ArrayType(scalar, ndim)
 
@@ -42,7 +46,7 @@ class NDArray:
     """`NDArray[dtype, ndim]`, or `NDArray[dtype]` for any number of axes: `ndarray(dtype, ndim)`."""
 
     def __class_getitem__(cls, item: Any) -> Any:
-        return ndarray(*item) if isinstance(item, tuple) else ndarray(item)
+        return ndarray(*item) if isinstance(item, tuple) else ndarray(item)  # pyright: ignore[reportUnknownArgumentType]
 
 
 @_dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class VectorType:
         return f"vector({self.n}, {self.dtype})"
 
     def __call__(self, *values: Any) -> Any:
+        """In a kernel: `vector(3, f32)(x, y, z)`."""
         from .lang import outside_a_kernel
 
         raise outside_a_kernel("vector")
@@ -74,7 +79,7 @@ class VectorType:
 def vector(n: int, dtype: Any) -> VectorType:
     """The type of vectors of `n` components: an annotation of functions and struct fields, and a constructor."""
     scalar = as_dtype(dtype)
-    if scalar is None or not isinstance(n, int) or n < 1:
+    if scalar is None or n < 1:
         raise TypeError(f"vector({n!r}, {dtype!r}): a vector has one or more components of a scalar type")
     return VectorType(n, scalar)
 
@@ -89,9 +94,8 @@ def dataclass(cls: Class) -> Class:
 
     In a kernel its values are copied on assignment, and `value.field = x` changes the variable's own copy.
     """
-    made = dataclasses.dataclass(cls)
-    setattr(made, _MARK, True)
-    return made  # type: ignore[return-value]
+    setattr(cls, _MARK, True)
+    return cast("Class", dataclasses.dataclass(cls))
 
 
 def is_struct(cls: object) -> bool:
@@ -113,7 +117,9 @@ def struct_fields(cls: type) -> Sequence[Field]:
     cached = vars(cls).get("__lanewise_fields__")
     if cached is None:
         hints = typing.get_type_hints(cls)
-        cached = tuple(Field(f.name, _field_type(cls, f.name, hints[f.name]), f.default) for f in dataclasses.fields(cls))
+        cached = tuple(
+            Field(f.name, _field_type(cls, f.name, hints[f.name]), f.default) for f in dataclasses.fields(cls)
+        )
         setattr(cls, "__lanewise_fields__", cached)  # noqa: B010
     return cached
 

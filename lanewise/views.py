@@ -147,14 +147,10 @@ def as_numpy(obj: Any) -> HostArray:
 
     Takes NumPy arrays, objects with `__array_interface__`, and those with `__dlpack__` in host memory.
     """
-    if isinstance(obj, np.ma.MaskedArray):
-        raise LanewiseTypeError(
-            f"expected an array, got a masked array of shape {obj.shape}",
-            why="a kernel would not see its mask",
-            hint="pass a.data and the mask np.ma.getmaskarray(a) as two arguments, or a.filled(value)",
-        )
+    if type(obj) is np.ndarray:
+        return obj
     if isinstance(obj, np.ndarray):
-        return obj.view(np.ndarray)
+        return _plain(obj)
     if not isinstance(obj, (np.generic, type)):
         if hasattr(obj, "__array_interface__"):
             return np.asarray(obj)
@@ -166,6 +162,17 @@ def as_numpy(obj: Any) -> HostArray:
         f"expected an array, got {describe(obj)}",
         hint="a NumPy array (np.array(...)), an lw.ndarray, or an object with __dlpack__ or __array_interface__",
     )
+
+
+def _plain(array: HostArray) -> HostArray:
+    """An array of a subclass as NumPy's own class."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise LanewiseTypeError(
+            f"expected an array, got a masked array of shape {array.shape}",
+            why="a kernel would not see its mask",
+            hint="pass a.data and the mask np.ma.getmaskarray(a) as two arguments, or a.filled(value)",
+        )
+    return array.view(np.ndarray)
 
 
 _HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import lanewise as lw
 from lanewise.tools.cli import app
 
 KERNELS = """
@@ -55,7 +55,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_version() -> None:
-    assert lanewise("--version") == (0, f"lanewise {version('lanewise')}\n", "")
+    assert lanewise("--version") == (0, f"lanewise {lw.__version__}\n", "")
 
 
 def test_devices_as_json() -> None:

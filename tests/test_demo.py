@@ -14,8 +14,10 @@ import lanewise as lw
 
 pytest.importorskip("matplotlib")
 
+from matplotlib.image import imread
+
 from lanewise.errors import LanewiseError
-from lanewise.tools.demo import figure, report
+from lanewise.tools.demo import report
 from lanewise.tools.demo.survey import BINS, Survey, Terrain, jobs, load_terrain
 
 ROWS, COLUMNS = 24, 200  # no whole number of runs at any size
@@ -27,7 +29,7 @@ def terrain() -> Terrain:
     return Terrain(rng.integers(-40, 900, (ROWS, COLUMNS)).astype(np.float32), dx=75.0, dy=93.0)
 
 
-@pytest.fixture(params=[8, 16, 32, 64], ids=lambda size: f"W{size}")
+@pytest.fixture(scope="module", params=[8, 16, 32, 64], ids=lambda size: f"W{size}")
 def survey(request: pytest.FixtureRequest, terrain: Terrain) -> Iterator[Survey]:
     made = Survey(terrain, request.param)
     with lw.use(lw.init(arch=lw.cpu, subgroup_size=request.param)):
@@ -119,16 +121,9 @@ def test_report_and_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terrai
         assert job.name in text
     assert text.count("yes") == 2 * len(jobs(Survey(terrain, 8)))
     assert "NO" not in text.split()
-    assert page.read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_page_shows_the_map(tmp_path: Path, survey: Survey) -> None:
-    from matplotlib.image import imread
-
-    figure.draw(survey, tmp_path / "page.png")
-    pixels = imread(tmp_path / "page.png")
+    pixels = imread(page)
     assert pixels.shape[0] > 1000
-    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 1000  # tints, not an empty page
+    assert len(np.unique(pixels[::8, ::8].reshape(-1, pixels.shape[2]), axis=0)) > 1000  # tints, not an empty page
 
 
 def test_a_subgroup_of_four_is_refused() -> None:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .. import dtypes
-from ..ir import Array, Op, Value
+from ..ir import Array, Local, Value
 from .context import Context
 from .convert import convert, number
 from .frame import Frame
 from .hints import refuse
 from .operators import Operator, binary
-from .values import NUMBERS, Const, Mem, Number, Scalar, Static, Tup, Val, Vec, describe
+from .values import Const, Mem, Number, Scalar, Static, Tup, Val, Vec, describe
 
 ATOMIC_UPDATES = ("add", "sub", "and", "or", "xor")
 _BITS = ("and", "or", "xor")
@@ -38,36 +38,39 @@ def element(frame: Frame, array: Mem, node: ast.Subscript) -> Element:
     values: list[Val] = []
     for part in parts:
         if isinstance(part, ast.Slice):
-            refuse(ctx, part)
+            raise refuse(ctx, part)
         value = frame.eval(part)
         is_group = isinstance(value, (Tup, Vec))
         values += value.items if is_group else [] if isinstance(value, Static) and value.obj is None else [value]
     mem = array.mem
     if ctx.parallel is None:
-        ctx.compile_error(
+        raise ctx.compile_error(
             f"an element of {mem.name} outside a parallel loop",
             why="statements outside the parallel loops run on the host, which does not see the array",
             hint="the access inside `for i in range(...)`, or the element passed as a scalar argument",
         )
     if len(values) != array.ndim:
         axes = f"{array.ndim} axes" if array.ndim != 1 else "one axis"
-        ctx.error(f"{mem.name} has {axes} and is given {len(values)} {'index' if len(values) == 1 else 'indices'}")
+        raise ctx.error(
+            f"{mem.name} has {axes} and is given {len(values)} {'index' if len(values) == 1 else 'indices'}"
+        )
     return Element(array, tuple(_index(ctx, array, axis, value) for axis, value in enumerate(values)))
 
 
 def _index(ctx: Context, array: Mem, axis: int, val: Val) -> Value:
     index = number(ctx, val, f"as an index of {array.mem.name}")
-    kind = ctx.typed(index).dtype
-    assert kind is not None
+    kind = ctx.dtype_of(index)
     if kind.is_float:
-        ctx.error(f"{describe(val)} as an index of {array.mem.name}", why="an index is an integer", hint="lw.cast(x, lw.i32)")
+        raise ctx.error(
+            f"{describe(val)} as an index of {array.mem.name}", why="an index is an integer", hint="lw.cast(x, lw.i32)"
+        )
     if isinstance(index, Const):
         size = None if isinstance(array.mem, Array) else array.mem.shape[axis]
         if index.value < 0:
             end = f"{array.mem.name}.shape[{axis}] - {-index.value}" if size is None else f"{size + index.value}"
-            ctx.compile_error(f"{array.mem.name} at {index.value}", why="negative indices do not wrap", hint=end)
+            raise ctx.compile_error(f"{array.mem.name} at {index.value}", why="negative indices do not wrap", hint=end)
         if size is not None and index.value >= size:
-            ctx.compile_error(f"{array.mem.name} at {index.value}, which has {size} elements on axis {axis}")
+            raise ctx.compile_error(f"{array.mem.name} at {index.value}, which has {size} elements on axis {axis}")
     if kind.is_bool or (isinstance(index, Const) and index.weak):
         return ctx.value(index, ctx.options.index_type)
     return ctx.value(index)
@@ -95,10 +98,10 @@ def _checked(ctx: Context, target: Element, access: Callable[[], Sequence[Value]
     b, name = ctx.builder, target.array.mem.name
     inside: Value | None = None
     for axis, index in enumerate(target.indices):
-        wide, extent = b.cast(index, dtypes.i64), ctx.value(extent(ctx, target.array, axis), dtypes.i64)
-        ok = b.and_(b.ge(wide, b.const(0, dtypes.i64)), b.lt(wide, extent))
-        parts = (f"index ", None, f" of {name} is outside axis {axis}, which has ", None, " elements")
-        b.emit("assert", ok, index, extent, parts=parts)
+        wide, size = b.cast(index, dtypes.i64), ctx.value(extent(ctx, target.array, axis), dtypes.i64)
+        ok = b.and_(b.ge(wide, b.const(0, dtypes.i64)), b.lt(wide, size))
+        parts = ("index ", None, f" of {name} is outside axis {axis}, which has ", None, " elements")
+        b.emit("assert", ok, index, size, parts=parts)
         inside = b.both(inside, ok)
     assert inside is not None
     block, values = ctx.region(access)
@@ -129,8 +132,6 @@ def store(ctx: Context, target: Element, val: Val) -> None:
 
 def update(ctx: Context, target: Element, row: Operator, val: Val) -> None:
     """`a[i] op= val`: atomic for + - & | ^ on global and shared arrays, else a load and a store."""
-    from ..ir import Local
-
     _writable(ctx, target)
     if isinstance(target.array.mem, Local) or row.opcode not in ATOMIC_UPDATES:
         store(ctx, target, binary(ctx, row, load(ctx, target), val))
@@ -147,7 +148,7 @@ def atomic(ctx: Context, target: Element, kind: str, vals: Sequence[Val]) -> Sca
     mem = target.array.mem
     allowed = dtypes.INTEGERS if kind in _BITS else dtypes.NUMERIC
     if mem.dtype not in allowed:
-        ctx.error(
+        raise ctx.error(
             f"atomic_{kind} on {mem.name}, whose elements are {mem.dtype}",
             why=f"it takes {', '.join(map(str, allowed))}",
             hint="an array of lw.i32 flags" if mem.dtype.is_bool else "an array of integers",
@@ -160,4 +161,4 @@ def atomic(ctx: Context, target: Element, kind: str, vals: Sequence[Val]) -> Sca
 def _writable(ctx: Context, target: Element) -> None:
     mem = target.array.mem
     if isinstance(mem, Array) and not mem.writable:
-        ctx.error(f"{mem.name} is written, but it is read-only", hint="a writable array, such as a copy of it")
+        raise ctx.error(f"{mem.name} is written, but it is read-only", hint="a writable array, such as a copy of it")

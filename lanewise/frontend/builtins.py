@@ -16,7 +16,7 @@ from ..types import VectorType
 from .arrays import atomic, element
 from .calls import RAW_BUILTINS, builtin, known
 from .context import Context, LoopConfig
-from .convert import number, truth, unify, vector_of
+from .convert import common_type, number, truth, unify, vector_of
 from .expressions import select as select_values
 from .frame import Frame
 from .messages import print_values
@@ -32,7 +32,7 @@ def componentwise(ctx: Context, vals: tuple[Val, ...], function: Callable[..., N
     if not sizes:
         return function(ctx, *(number(ctx, v, f"in {name}()") for v in vals))
     if len(sizes) > 1:
-        ctx.error(f"{name}() of vectors of {' and '.join(map(str, sorted(sizes)))} components")
+        raise ctx.error(f"{name}() of vectors of {' and '.join(map(str, sorted(sizes)))} components")
     (size,) = sizes
     columns = [v.items if isinstance(v, Vec) else (number(ctx, v, f"in {name}()"),) * size for v in vals]
     return vector_of(ctx, [function(ctx, *column) for column in zip(*columns, strict=True)])
@@ -41,7 +41,9 @@ def componentwise(ctx: Context, vals: tuple[Val, ...], function: Callable[..., N
 def _dtype(ctx: Context, val: Val, name: str) -> DType:
     dtype = as_dtype(val.obj) if isinstance(val, Static) and isinstance(val.obj, (type, DType)) else None
     if dtype is None:
-        ctx.error(f"{describe(val)} is given to {name}() as a type", hint=f"one of {', '.join(map(str, dtypes.ALL))}")
+        raise ctx.error(
+            f"{describe(val)} is given to {name}() as a type", hint=f"one of {', '.join(map(str, dtypes.ALL))}"
+        )
     return dtype
 
 
@@ -49,7 +51,7 @@ def _dtype(ctx: Context, val: Val, name: str) -> DType:
 def _static(frame: Frame, node: ast.Call) -> Val:
     ctx = frame.ctx
     if len(node.args) != 1 or node.keywords:
-        ctx.error("static() takes one argument", hint="lw.static(value)")
+        raise ctx.error("static() takes one argument", hint="lw.static(value)")
     ctx.static_depth += 1
     value = frame.eval(node.args[0])
     ctx.static_depth -= 1
@@ -74,25 +76,32 @@ def _static_range(ctx: Context, over: Range) -> Tup:
 RAW_BUILTINS[lang.static] = _static
 
 
+_NO_TEXT = Static("")
+_ZERO = Const(0)
+_DEFAULT_BLOCK = Const(128)
+
+
 @builtin(lang.static_assert)
-def _static_assert(frame: Frame, condition: Val, message: Val = Static("")) -> Val:
+def _static_assert(frame: Frame, condition: Val, message: Val = _NO_TEXT) -> Val:
     if not known(frame.ctx, condition, "static_assert() checks when the kernel is compiled"):
-        text = "".join(str(p if isinstance(p, str) else known(frame.ctx, p, "")) for p in message.parts) if isinstance(
-            message, Text
-        ) else known(frame.ctx, message, "the message is fixed")
-        frame.ctx.compile_error("static_assert failed" + (f": {text}" if text else ""))
+        parts = message.parts if isinstance(message, Text) else (message,)
+        text = "".join(p if isinstance(p, str) else str(known(frame.ctx, p, "the message is fixed")) for p in parts)
+        raise frame.ctx.compile_error("static_assert failed" + (f": {text}" if text else ""))
     return NONE
 
 
 @builtin(lang.loop_config)
-def _loop_config(frame: Frame, *, block_dim: Val = Const(128), name: Val = Static("")) -> Val:
+def _loop_config(frame: Frame, *, block_dim: Val = _DEFAULT_BLOCK, name: Val = _NO_TEXT) -> Val:
     ctx = frame.ctx
     if not (frame.is_kernel and frame.top_level and ctx.parallel is None):
-        ctx.compile_error("loop_config() away from a parallel loop", hint="the line before a kernel's top-level `for`")
+        raise ctx.compile_error(
+            "loop_config() away from a parallel loop", hint="the line before a kernel's top-level `for`"
+        )
     threads = known(ctx, block_dim, "a block's size shapes the code")
     if type(threads) is not int or not 1 <= threads <= ctx.options.max_block_dim:
-        ctx.compile_error(
-            f"block_dim is {threads!r}", why=f"{ctx.options.device} runs blocks of 1 to {ctx.options.max_block_dim} threads"
+        raise ctx.compile_error(
+            f"block_dim is {threads!r}",
+            why=f"{ctx.options.device} runs blocks of 1 to {ctx.options.max_block_dim} threads",
         )
     ctx.config = LoopConfig(threads, str(known(ctx, name, "the name is fixed")), ctx.builder.loc)
     return NONE
@@ -102,13 +111,13 @@ def _loop_config(frame: Frame, *, block_dim: Val = Const(128), name: Val = Stati
 def _range(frame: Frame, *bounds: Val) -> Val:
     ctx = frame.ctx
     if not 1 <= len(bounds) <= 3:
-        ctx.error(f"range() takes 1 to 3 arguments, not {len(bounds)}", hint="range(start, stop, step)")
+        raise ctx.error(f"range() takes 1 to 3 arguments, not {len(bounds)}", hint="range(start, stop, step)")
     start, stop = (Const(0), bounds[0]) if len(bounds) == 1 else bounds[:2]
     step = 1
     if len(bounds) == 3:
         step = known(ctx, bounds[2], "the sign of a loop's step shapes the code, so the step is a compile-time integer")
         if type(step) is not int or step == 0:
-            ctx.compile_error(f"a loop's step is {step!r}", why="it is an integer other than 0")
+            raise ctx.compile_error(f"a loop's step is {step!r}", why="it is an integer other than 0")
     return Range((Axis(_bound(ctx, start), _bound(ctx, stop), step),), flat=True)
 
 
@@ -116,19 +125,21 @@ def _bound(ctx: Context, val: Val) -> Number:
     bound = number(ctx, val, "as a bound of a loop")
     dtype = ctx.typed(bound).dtype
     if dtype is not None and dtype.is_float:
-        ctx.error(f"{describe(val)} as a bound of a loop", why="a loop counts integers", hint="lw.cast(x, lw.i32)")
+        raise ctx.error(
+            f"{describe(val)} as a bound of a loop", why="a loop counts integers", hint="lw.cast(x, lw.i32)"
+        )
     return bound
 
 
 @builtin(lang.ndrange)
 def _ndrange(frame: Frame, *axes: Val) -> Val:
     if not axes:
-        frame.ctx.error("ndrange() takes an extent for each axis", hint="lw.ndrange(n, m)")
+        raise frame.ctx.error("ndrange() takes an extent for each axis", hint="lw.ndrange(n, m)")
     made: list[Axis] = []
     for axis in axes:
         pair = axis.items if isinstance(axis, Tup) else (Const(0), axis)
         if len(pair) != 2:
-            frame.ctx.error(f"an axis of ndrange() is {describe(axis)}", hint="a stop, or (start, stop)")
+            raise frame.ctx.error(f"an axis of ndrange() is {describe(axis)}", hint="a stop, or (start, stop)")
         made.append(Axis(_bound(frame.ctx, pair[0]), _bound(frame.ctx, pair[1])))
     return Range(tuple(made), flat=False)
 
@@ -139,13 +150,13 @@ def _len(frame: Frame, value: Val) -> Val:
         from .arrays import shape_of
 
         if not value.ndim:
-            frame.ctx.error(f"len() of {describe(value)}, which has no axes")
+            raise frame.ctx.error(f"len() of {describe(value)}, which has no axes")
         return shape_of(frame.ctx, value).items[0]
     if isinstance(value, (Tup, Vec)):
         return Const(len(value.items))
     if isinstance(value, Static) and hasattr(value.obj, "__len__"):
         return Const(len(value.obj))
-    frame.ctx.error(f"len() of {describe(value)}")
+    raise frame.ctx.error(f"len() of {describe(value)}")
 
 
 @builtin(print)
@@ -160,26 +171,26 @@ def cast(frame: Frame, value: Val, dtype: Val) -> Val:
     ctx = frame.ctx
     if isinstance(dtype, Static) and isinstance(dtype.obj, VectorType):
         if not isinstance(value, Vec) or len(value.items) != dtype.obj.n:
-            ctx.error(f"cast of {describe(value)} to {dtype.obj!r}")
+            raise ctx.error(f"cast of {describe(value)} to {dtype.obj!r}")
         return Vec(tuple(ctx.cast(n, dtype.obj.dtype) for n in value.items))
     kind = _dtype(ctx, dtype, "cast")
     return componentwise(ctx, (value,), lambda ctx, n: ctx.cast(n, kind), "cast")
 
 
 @builtin(bool)
-def _bool(frame: Frame, value: Val = Const(False)) -> Val:
+def _bool(frame: Frame, value: Val = _ZERO) -> Val:
     return truth(frame.ctx, value)
 
 
 @builtin(int)
-def _int(frame: Frame, value: Val = Const(0)) -> Val:
+def _int(frame: Frame, value: Val = _ZERO) -> Val:
     if isinstance(value, Const) and value.weak and abs(value.value) < math.inf:
         return Const(int(value.value))
     return cast(frame, value, Static(frame.ctx.options.default_ip))
 
 
 @builtin(float)
-def _float(frame: Frame, value: Val = Const(0.0)) -> Val:
+def _float(frame: Frame, value: Val = _ZERO) -> Val:
     if isinstance(value, Const) and value.weak:
         return Const(float(value.value))
     if isinstance(value, Static) and isinstance(value.obj, str):
@@ -192,14 +203,13 @@ def _bit_cast(frame: Frame, value: Val, dtype: Val) -> Val:
     kind = _dtype(frame.ctx, dtype, "bit_cast")
 
     def one(ctx: Context, n: Number) -> Number:
-        n = ctx.typed(n)
-        assert n.dtype is not None
-        if n.dtype == kind:
-            return n
-        if n.dtype.bits != kind.bits or kind.is_bool or n.dtype.is_bool:
-            same_width = [t for t in dtypes.NUMERIC if t.bits == n.dtype.bits]
-            ctx.error(
-                f"bit_cast of {n.dtype} to {kind}",
+        source = ctx.dtype_of(n)
+        if source == kind:
+            return ctx.typed(n)
+        if source.bits != kind.bits or kind.is_bool or source.is_bool:
+            same_width = [t for t in dtypes.NUMERIC if t.bits == source.bits]
+            raise ctx.error(
+                f"bit_cast of {source} to {kind}",
                 why="it keeps the bits, so both types have one width",
                 hint=f"one of {', '.join(map(str, same_width))}" if same_width else "lw.cast",
             )
@@ -236,7 +246,7 @@ def _abs(frame: Frame, x: Val) -> Val:
         if isinstance(n, Const) and n.weak:
             return Const(abs(n.value))
         n = _no_bool(ctx, n)
-        return n if n.dtype is not None and n.dtype.kind == "u" else ctx.op("abs", n)
+        return n if ctx.dtype_of(n).kind == "u" else ctx.op("abs", n)
 
     return componentwise(frame.ctx, (x,), one, "abs")
 
@@ -247,7 +257,7 @@ def _extremum(opcode: str, python: Callable[..., Any]) -> Callable[..., Val]:
         if len(values) == 1 and isinstance(values[0], (Vec, Tup)):
             values = tuple(values[0].items)
         if not values:
-            ctx.error(f"{opcode}() of nothing", hint=f"{opcode}(a, b)")
+            raise ctx.error(f"{opcode}() of nothing", hint=f"{opcode}(a, b)")
 
         def two(ctx: Context, a: Number, b: Number) -> Number:
             if isinstance(a, Const) and isinstance(b, Const) and a.weak and b.weak:
@@ -266,8 +276,9 @@ builtin(lang.max, builtins.max)(_extremum("max", max))
 @builtin(lang.fma)
 def _fma(frame: Frame, a: Val, b: Val, c: Val) -> Val:
     def one(ctx: Context, *n: Number) -> Number:
-        return ctx.op("fma", *(ctx.typed(x) for x in unify(ctx, [ctx.typed(_no_bool(ctx, x)) if all(
-            isinstance(y, Const) and y.weak for y in n) else _no_bool(ctx, x) for x in n])))
+        numbers = [_no_bool(ctx, x) for x in n]
+        dtype = common_type(ctx, numbers) or ctx.options.default_fp
+        return ctx.op("fma", *(ctx.cast(x, dtype) for x in numbers))
 
     return componentwise(frame.ctx, (a, b, c), one, "fma")
 
@@ -298,9 +309,8 @@ def _unary_float(opcode: str, python: Callable[[float], float] | None) -> Callab
 
 
 _EXACT = {"rsqrt": None, "exp2": None, "round": round, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
-for _name in (
-    "sqrt rsqrt floor ceil trunc round exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh".split()
-):
+_AS_IN_MATH = "sqrt exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh"
+for _name in (*_EXACT, *_AS_IN_MATH.split()):
     _python = _EXACT[_name] if _name in _EXACT else getattr(math, _name)
     _also = {getattr(module, _name) for module in (math, builtins) if hasattr(module, _name)}
     builtin(getattr(lang, _name), *_also)(_unary_float(_name, _python))
@@ -314,16 +324,17 @@ def _atan2(frame: Frame, y: Val, x: Val) -> Val:
 # ---- bits ---------------------------------------------------------------------------------------------------------
 def _integer(ctx: Context, n: Number, name: str) -> Number:
     n = ctx.typed(n)
-    if n.dtype is None or not n.dtype.is_int:
-        ctx.error(f"{name}() of {describe(n)}", why="it takes integers", hint="lw.bit_cast(x, lw.u32), or lw.cast")
+    if not ctx.dtype_of(n).is_int:
+        raise ctx.error(
+            f"{name}() of {describe(n)}", why="it takes integers", hint="lw.bit_cast(x, lw.u32), or lw.cast"
+        )
     return n
 
 
 def _ffs(ctx: Context, n: Number) -> Number:
     """ctz + 1, and 0 for 0."""
-    assert n.dtype is not None
     place = ctx.op("add", ctx.op("ctz", n), ctx.constant(1, dtypes.i32))
-    is_zero = ctx.op("eq", n, ctx.constant(0, n.dtype))
+    is_zero = ctx.op("eq", n, ctx.constant(0, ctx.dtype_of(n)))
     return ctx.op("select", is_zero, ctx.constant(0, dtypes.i32), place)
 
 
@@ -353,7 +364,7 @@ for _function, _emit in _BITS.items():
 @builtin(lang.local_array)
 def _local_array(frame: Frame, shape: Val, dtype: Val) -> Val:
     sizes, scalar = block_array(frame.ctx, shape, dtype, "a local array")
-    return Mem(Local("local", scalar, sizes))
+    return Mem(Local("", scalar, sizes))
 
 
 @builtin(lang.Vector)
@@ -366,11 +377,11 @@ def _atomic(kind: str, operands: int) -> Callable[[Frame, ast.Call], Val]:
         ctx, name = frame.ctx, f"atomic_{kind}"
         form = f"{name}(a[i], {'expected, value' if operands == 2 else 'value'})"
         if len(node.args) != operands + 1 or node.keywords:
-            ctx.error(f"wrong arguments of {name}()", hint=form)
+            raise ctx.error(f"wrong arguments of {name}()", hint=form)
         target = node.args[0]
         base = frame.eval(target.value) if isinstance(target, ast.Subscript) else None
         if not isinstance(base, Mem) or not isinstance(target, ast.Subscript):
-            ctx.error(f"{name}() of {ast.unparse(target)}", why="it changes an element of an array", hint=form)
+            raise ctx.error(f"{name}() of {ast.unparse(target)}", why="it changes an element of an array", hint=form)
         with frame.at(target):
             place = element(frame, base, target)
         return atomic(ctx, place, kind, [frame.eval(arg) for arg in node.args[1:]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -20,7 +20,7 @@ from .convert import convert_to
 from .frame import RESULT, RETURN, Frame, expression
 from .func import BoundFunc, Func
 from .hints import refuse
-from .signature import parameters
+from .signature import names_of, parameters
 from .source import get_source
 from .values import (
     BUNDLES,
@@ -32,6 +32,7 @@ from .values import (
     Method,
     Poison,
     Static,
+    Struct,
     Tup,
     Val,
     describe,
@@ -64,7 +65,7 @@ def call(frame: Frame, node: ast.Call) -> Val:
         return _call_handler(ctx, f".{callee.name}", method, ctx, callee.owner, *args, **kwargs)
     if not isinstance(callee, Static):
         hint = "a[i] for an element" if isinstance(callee, Mem) else ""
-        ctx.error(f"{describe(callee)} is called", why="it is no function", hint=hint)
+        raise ctx.error(f"{describe(callee)} is called", why="it is no function", hint=hint)
     obj = callee.obj
     raw = RAW_BUILTINS.get(obj) if _hashable(obj) else None
     if raw is not None:
@@ -89,7 +90,7 @@ def call_object(frame: Frame, obj: Any, args: list[Val], kwargs: dict[str, Val])
         return _call_handler(ctx, getattr(obj, "__name__", str(obj)), handler, frame, *args, **kwargs)
     if isinstance(obj, VectorType) and not kwargs:
         return construct_vector(ctx, obj, args)
-    if is_struct(obj):
+    if isinstance(obj, type) and is_struct(obj):
         return construct_struct(ctx, obj, args, kwargs)
     dtype = as_dtype(obj) if isinstance(obj, (DType, type)) else None
     if dtype is not None:
@@ -98,12 +99,12 @@ def call_object(frame: Frame, obj: Any, args: list[Val], kwargs: dict[str, Val])
         return _call_python(ctx, obj, args, kwargs)
     name = getattr(obj, "__name__", repr(obj))
     if isinstance(obj, (FunctionType, MethodType)):
-        ctx.compile_error(
+        raise ctx.compile_error(
             f"{name}() is a Python function",
             why="a kernel calls functions that are compiled into it",
             hint=f"decorate it with @lw.func, or lw.static({name}(...)) for a value at compile time",
         )
-    ctx.compile_error(
+    raise ctx.compile_error(
         f"{name} cannot be called in a kernel",
         why="it runs on the host" if callable(obj) else "it is no function",
         hint=f"lw.static({name}(...)) for a value at compile time" if callable(obj) else "",
@@ -123,17 +124,17 @@ def _arguments(frame: Frame, node: ast.Call) -> tuple[list[Val], dict[str, Val]]
         with frame.at(arg):
             group = frame.eval(arg.value)
             if not isinstance(group, BUNDLES):
-                refuse(frame.ctx, arg)
+                raise refuse(frame.ctx, arg)
             args += group.items
     kwargs: dict[str, Val] = {}
     for keyword in node.keywords:
         if keyword.arg is None:
-            refuse(frame.ctx, "Starred")
+            raise refuse(frame.ctx, "Starred")
         kwargs[keyword.arg] = frame.eval(keyword.value)
     return args, kwargs
 
 
-@lru_cache(maxsize=None)
+@cache
 def _signature(handler: Handler) -> inspect.Signature:
     return inspect.signature(handler)
 
@@ -146,7 +147,7 @@ def _call_handler(ctx: Context, name: str, handler: Handler, *args: Any, **kwarg
     except TypeError as error:
         shown = [str(p) for p in list(signature.parameters.values())[1:]]
         written = ", ".join(p.split(":")[0].split(" ->")[0] for p in shown)
-        ctx.error(f"wrong arguments of {name}(): {error}", hint=f"{name}({written})")
+        raise ctx.error(f"wrong arguments of {name}(): {error}", hint=f"{name}({written})") from error
     return handler(*bound.args, **bound.kwargs)
 
 
@@ -159,7 +160,9 @@ def known(ctx: Context, val: Val, wanted: str) -> Any:
         return val.obj
     if isinstance(val, Tup):
         return tuple(known(ctx, item, wanted) for item in val.items)
-    ctx.compile_error(
+    if isinstance(val, Struct):
+        return val.cls(*(known(ctx, item, wanted) for item in val.items))
+    raise ctx.compile_error(
         f"{describe(val)} is not known at compile time",
         why=wanted,
         hint="a literal, a constant from outside the kernel, or a template() parameter",
@@ -169,11 +172,15 @@ def known(ctx: Context, val: Val, wanted: str) -> Any:
 def _call_python(ctx: Context, obj: Any, args: list[Val], kwargs: Mapping[str, Val]) -> Val:
     wanted = "inside static() Python itself calls the function"
     try:
-        return ctx.wrap(obj(*(known(ctx, a, wanted) for a in args), **{k: known(ctx, a, wanted) for k, a in kwargs.items()}))
+        return ctx.wrap(
+            obj(*(known(ctx, a, wanted) for a in args), **{k: known(ctx, a, wanted) for k, a in kwargs.items()})
+        )
     except LanewiseError:
         raise
     except Exception as error:
-        ctx.compile_error(f"{getattr(obj, '__name__', obj)}() failed at compile time", why=f"{type(error).__name__}: {error}")
+        raise ctx.compile_error(
+            f"{getattr(obj, '__name__', obj)}() failed at compile time", why=f"{type(error).__name__}: {error}"
+        ) from error
 
 
 # ---- inlined functions --------------------------------------------------------------------------------------------
@@ -181,9 +188,9 @@ def inline(ctx: Context, func: Func, args: list[Val], kwargs: Mapping[str, Val])
     """Translate the body of `func` here; its value."""
     function, site = func.function, ctx.builder.loc
     if func in ctx.inlined:
-        ctx.compile_error(f"{function.__name__}() calls itself", why="functions are inlined", hint="a loop")
+        raise ctx.compile_error(f"{function.__name__}() calls itself", why="functions are inlined", hint="a loop")
     source = get_source(function)
-    frame = Frame(ctx, function, source, is_kernel=False, top_level=False)
+    frame = Frame(ctx, source, names_of(function), is_kernel=False, top_level=False)
     frame.env.update(_bind_parameters(ctx, func, args, kwargs))
     ctx.inlined.append(func)
     try:
@@ -201,8 +208,8 @@ def _result(ctx: Context, frame: Frame) -> Val:
     assert not isinstance(value, Poison)
     if returned == TRUE or value is NONE or (isinstance(value, Static) and value.obj is None):
         return value
-    ctx.compile_error(
-        f"{frame.function.__name__}() returns a value on some paths only",
+    raise ctx.compile_error(
+        f"{frame.source.name}() returns a value on some paths only",
         why="a function that gives a value gives one on every path",
         hint="a return at its end",
     )
@@ -214,7 +221,7 @@ def _bind_parameters(ctx: Context, func: Func, args: list[Val], kwargs: Mapping[
         bound = inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError as error:
         form = f"{function.__name__}({', '.join(p.name for p in params)})"
-        ctx.error(f"wrong arguments of {function.__name__}(): {error}", hint=form)
+        raise ctx.error(f"wrong arguments of {function.__name__}(): {error}", hint=form) from error
     env: dict[str, Val] = {}
     for param in params:
         value = bound[param.name] if param.name in bound else ctx.wrap(param.default, param.name)
@@ -224,15 +231,14 @@ def _bind_parameters(ctx: Context, func: Func, args: list[Val], kwargs: Mapping[
                 pass
             case Template():
                 known_or_array = value if isinstance(value, Mem) else known(ctx, value, f"{target} is a template")
-                value = value if isinstance(value, (Mem, Const, Static, Tup)) else ctx.wrap(known_or_array)
+                value = value if isinstance(value, (Mem, Const, Static, Tup, Struct)) else ctx.wrap(known_or_array)
             case ArrayType(dtype, ndim):
                 if not isinstance(value, Mem):
-                    ctx.error(f"{describe(value)} is given for {target}, which is an array")
+                    raise ctx.error(f"{describe(value)} is given for {target}, which is an array")
                 if dtype not in (None, value.mem.dtype) or ndim not in (None, value.ndim):
                     got = f"{value.mem.dtype}, {value.ndim}"
-                    ctx.error(f"ndarray({got}) is given for {target}, which is {param.type!r}")
+                    raise ctx.error(f"ndarray({got}) is given for {target}, which is {param.type!r}")
             case kind:
                 value = convert_to(ctx, value, kind, target)
         env[param.name] = value
     return env
-

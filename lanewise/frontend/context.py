@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from .. import dtypes
 from ..dtypes import BY_NUMPY, DType
 from ..errors import CompileError, LanewiseSyntaxError, LanewiseTypeError, Loc
-from ..ir import OPCODES, Array, Block, Builder, Op, Value
+from ..ir import OPCODES, Array, Block, Builder, Local, Op, Shared, Value
 from ..ir.arith import MATH
 from ..types import is_struct, struct_fields
 from .func import Func
@@ -63,15 +63,15 @@ class Context:
         hint: str = "",
         kind: type[CompileError] = LanewiseTypeError,
         loc: Loc | None = None,
-    ) -> NoReturn:
-        """Raise at `loc`, or at the expression being translated."""
-        raise kind(what, loc=loc or self.builder.loc, why=why, hint=hint)
+    ) -> CompileError:
+        """The error to raise at `loc`, or at the expression being translated."""
+        return kind(what, loc=loc or self.builder.loc, why=why, hint=hint)
 
-    def syntax_error(self, what: str, *, why: str = "", hint: str = "", loc: Loc | None = None) -> NoReturn:
-        self.error(what, why=why, hint=hint, kind=LanewiseSyntaxError, loc=loc)
+    def syntax_error(self, what: str, *, why: str = "", hint: str = "", loc: Loc | None = None) -> CompileError:
+        return self.error(what, why=why, hint=hint, kind=LanewiseSyntaxError, loc=loc)
 
-    def compile_error(self, what: str, *, why: str = "", hint: str = "", loc: Loc | None = None) -> NoReturn:
-        self.error(what, why=why, hint=hint, kind=CompileError, loc=loc)
+    def compile_error(self, what: str, *, why: str = "", hint: str = "", loc: Loc | None = None) -> CompileError:
+        return self.error(what, why=why, hint=hint, kind=CompileError, loc=loc)
 
     # ---- numbers -------------------------------------------------------------------------------------------------
     def default_type(self, value: bool | int | float) -> DType:
@@ -83,7 +83,14 @@ class Context:
         for dtype in (self.options.default_ip, dtypes.i64, dtypes.u64):
             if dtype.holds(value):
                 return dtype
-        self.error(f"{value} fits no integer type", why="the widest types are i64 and u64")
+        raise self.error(f"{value} fits no integer type", why="the widest types are i64 and u64")
+
+    def dtype_of(self, number: Number) -> DType:
+        """The type of a number; of a weak literal, its default one."""
+        if number.dtype is not None:
+            return number.dtype
+        assert isinstance(number, Const)
+        return self.default_type(number.value)
 
     def typed(self, number: Number) -> Number:
         """A weak literal in its default type; anything else as it is."""
@@ -116,23 +123,25 @@ class Context:
             number = self.cast(number, dtype)
         if isinstance(number, Scalar):
             return number.value
-        number = self.typed(number)
-        assert isinstance(number, Const) and number.dtype is not None
-        return self.builder("const", value=number.value, dtype=number.dtype)
+        dtype = self.dtype_of(number)
+        return self.builder("const", value=self.cast_constant(number, dtype).value, dtype=dtype)
 
     def cast(self, number: Number, dtype: DType) -> Number:
         """Convert as `lw.cast` does."""
         if isinstance(number, Const):
-            return number if number.dtype == dtype else self.constant(number.value, dtype)
+            return self.cast_constant(number, dtype)
         if number.dtype == dtype:
             return number
         self.require(dtype)
         return Scalar(self.builder("cast", number.value, dtype=dtype))
 
+    def cast_constant(self, number: Const, dtype: DType) -> Const:
+        return number if number.dtype == dtype else self.constant(number.value, dtype)
+
     def require(self, dtype: DType) -> None:
         """An error where the device lacks a type."""
         if dtype not in self.options.dtypes:
-            self.error(
+            raise self.error(
                 f"{self.options.device} has no {dtype}",
                 why=f"its types are {', '.join(str(t) for t in sorted(self.options.dtypes, key=lambda t: t.name))}",
             )
@@ -160,8 +169,10 @@ class Context:
         return Scalar(result)
 
     def named(self, val: Val, name: str, since: int) -> Val:
-        """Give a value its variable's name in the printed IR, if the current block's last op made it after `since` ops."""
+        """Give what was just made, after the block's first `since` ops, its variable's name for the printed IR."""
         ops = self.builder.block.ops
+        if isinstance(val, Mem) and isinstance(val.mem, (Shared, Local)) and not val.mem.name and len(ops) == since:
+            return Mem(replace(val.mem, name=name))
         if not isinstance(val, Scalar) or val.value.hint or len(ops) <= since or ops[-1].results != (val.value,):
             return val
         if ops[-1].regions:
@@ -192,7 +203,7 @@ class Context:
             made = self._arrays[id(obj)] = self.add_array(name or f"array{len(self.memories)}", spec)
             return made
         if isinstance(obj, np.ndarray):
-            self.error(
+            raise self.error(
                 f"{name or 'a NumPy array'} is a NumPy array that the kernel closes over",
                 why="a kernel may close over device arrays only",
                 hint="pass it as an argument, or make it with lw.from_numpy(...)",
@@ -240,7 +251,6 @@ class Context:
 def is_pure(block: Block) -> bool:
     """Whether running `block` for lanes that do not need it changes nothing."""
     return all(OPCODES[op.opcode].pure for op in block.ops)
-
 
 
 def splice(ctx: Context, block: Block) -> None:

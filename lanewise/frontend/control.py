@@ -108,7 +108,7 @@ def guard(frame: Frame, rest: Branch) -> None:
     outer = {flag: env[flag] for flag in flags}
     result = env.pop(RESULT, None)
     ended: dict[str, Val | Poison] = {}
-    live = frame.ctx.logical_not(any_of(frame.ctx, [_flag(outer[flag]) for flag in flags]))
+    live = frame.ctx.logical_not(any_of(frame.ctx, [_number(outer[flag]) for flag in flags]))
     assert isinstance(live, Scalar)
 
     def inside() -> None:
@@ -130,7 +130,7 @@ def guard(frame: Frame, rest: Branch) -> None:
         frame.env[RESULT] = result
 
 
-def _flag(value: Val | Poison) -> Number:
+def _number(value: Val | Poison) -> Number:
     assert isinstance(value, NUMBERS)
     return value
 
@@ -155,6 +155,12 @@ def branch(frame: Frame, cond: Scalar, then: Branch, orelse: Branch, **attrs: An
     merged = {name: merge.name(name, then_env, else_env) for name in {**then_env, **else_env}}
     merge.emit(attrs)
     frame.env = {name: value for name, value in merged.items() if value is not None}
+
+
+def _value(value: Val | Poison | None) -> Val:
+    assert value is not None
+    assert not isinstance(value, Poison)
+    return value
 
 
 def _absent(value: Val | Poison | None) -> bool:
@@ -182,14 +188,15 @@ class _Merge:
                 return a or b
             if not ended and name != RESULT:
                 return Poison("on one path only", self.ctx.builder.loc)
-            assert present is not None and not isinstance(present, Poison)
+            assert present is not None
+            assert not isinstance(present, Poison)
             filled = self.anything_like(0 if _absent(a) else 1, present)
             a, b = (filled, present) if _absent(a) else (present, filled)
-        assert a is not None and b is not None and not isinstance(a, Poison) and not isinstance(b, Poison)
+        a, b = _value(a), _value(b)
         if shape(a) != shape(b):
             if name == RESULT:
-                self.ctx.error(
-                    f"{self.frame.function.__name__}() returns {describe(a)} on one path and {describe(b)} on another",
+                raise self.ctx.error(
+                    f"{self.frame.source.name}() returns {describe(a)} on one path and {describe(b)} on another",
                     why="a function's result has one form",
                 )
             return Poison("to values of different kinds on two paths", self.ctx.builder.loc)
@@ -214,10 +221,9 @@ class _Merge:
             elif isinstance(x, Const) and isinstance(y, Const) and dtype.is_bool:
                 merged.append(self.cond if x.value else self.ctx.logical_not(self.cond))
             else:
-                assert isinstance(x, NUMBERS) and isinstance(y, NUMBERS)
                 for block, collected, leaf in zip(self.blocks, self.yields, (x, y), strict=True):
                     with self.ctx.builder.at(block):
-                        collected.append(self.ctx.value(leaf, dtype))
+                        collected.append(self.ctx.value(_number(leaf), dtype))
                 self.results.append(Value(dtype, name.lstrip("!")))
                 merged.append(Scalar(self.results[-1]))
         return rebuild(a, iter(merged))

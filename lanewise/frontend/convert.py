@@ -8,7 +8,22 @@ from .. import dtypes
 from ..dtypes import DType, promote
 from ..types import VectorType, is_struct, struct_fields
 from .context import Context
-from .values import BUNDLES, NUMBERS, Const, Mem, Number, Scalar, Static, Struct, Tup, Val, Vec, describe, leaves
+from .values import (
+    BUNDLES,
+    NUMBERS,
+    Bundle,
+    Const,
+    Mem,
+    Number,
+    Scalar,
+    Static,
+    Struct,
+    Tup,
+    Val,
+    Vec,
+    describe,
+    leaves,
+)
 
 
 def number(ctx: Context, val: Val, role: str = "") -> Number:
@@ -19,7 +34,7 @@ def number(ctx: Context, val: Val, role: str = "") -> Number:
     hint = "an element of it, such as a[i]" if isinstance(val, Mem) else ""
     if isinstance(val, BUNDLES):
         hint = "one component of it"
-    ctx.error(f"{describe(val)} stands where a scalar is wanted{place}", hint=hint)
+    raise ctx.error(f"{describe(val)} stands where a scalar is wanted{place}", hint=hint)
 
 
 def common_type(ctx: Context, numbers: Sequence[Number]) -> DType | None:
@@ -44,10 +59,8 @@ def unify(ctx: Context, numbers: Sequence[Number]) -> list[Number]:
 
 def convert(ctx: Context, val: Number, dtype: DType, target: str) -> Number:
     """The implicit conversion of a store or an assignment: everything but float to integer."""
-    source = ctx.default_type(val.value) if isinstance(val, Const) and val.dtype is None else val.dtype
-    assert source is not None
-    if source.is_float and not dtype.is_float:
-        ctx.error(
+    if ctx.dtype_of(val).is_float and not dtype.is_float:
+        raise ctx.error(
             f"{describe(val)} does not convert to {target}, which is {dtype}",
             why="a variable keeps the type of its first assignment, and a float becomes an integer only when asked",
             hint=f"lw.cast(..., lw.{dtype})" if dtype.is_int else "a comparison, such as x != 0.0",
@@ -58,20 +71,22 @@ def convert(ctx: Context, val: Number, dtype: DType, target: str) -> Number:
 def convert_like(ctx: Context, val: Val, like: Val, target: str) -> Val:
     """`val` in the type of `like`, an earlier value of `target`."""
     if isinstance(like, NUMBERS) and isinstance(val, NUMBERS):
-        dtype = ctx.default_type(like.value) if isinstance(like, Const) and like.dtype is None else like.dtype
-        assert dtype is not None
-        return convert(ctx, val, dtype, target)
-    if isinstance(like, BUNDLES) and type(like) is type(val) and len(like.items) == len(val.items):  # type: ignore[union-attr]
-        if not (isinstance(like, Struct) and isinstance(val, Struct) and like.cls is not val.cls):
-            pairs = zip(val.items, like.items, strict=True)  # type: ignore[union-attr]
-            return like.rebuild([convert_like(ctx, v, old, target) for v, old in pairs])  # type: ignore[arg-type]
+        return convert(ctx, val, ctx.dtype_of(like), target)
+    if isinstance(like, BUNDLES) and isinstance(val, BUNDLES) and _same_kind(val, like):
+        pairs = zip(val.items, like.items, strict=True)
+        return like.rebuild([convert_like(ctx, v, old, target) for v, old in pairs])
     if isinstance(like, Static) and isinstance(val, Static):
         return val
-    ctx.error(
+    raise ctx.error(
         f"{describe(val)} is assigned to {target}, which is {describe(like)}",
         why="a variable keeps the type of its first assignment",
         hint="another variable",
     )
+
+
+def _same_kind(a: Bundle, b: Bundle) -> bool:
+    cls = a.cls if isinstance(a, Struct) else None
+    return type(a) is type(b) and len(a.items) == len(b.items) and cls is (b.cls if isinstance(b, Struct) else None)
 
 
 def convert_to(ctx: Context, val: Val, kind: DType | VectorType | type, target: str) -> Val:
@@ -85,7 +100,7 @@ def convert_to(ctx: Context, val: Val, kind: DType | VectorType | type, target: 
         pairs = zip(val.items, struct_fields(kind), strict=True)
         return val.rebuild([convert_to(ctx, v, f.type, f"{target}.{f.name}") for v, f in pairs])
     name = kind.__name__ if isinstance(kind, type) else repr(kind)
-    ctx.error(f"{describe(val)} is given for {target}, which is {name}")
+    raise ctx.error(f"{describe(val)} is given for {target}, which is {name}")
 
 
 def typed(ctx: Context, val: Val) -> Val:
@@ -107,7 +122,7 @@ def truth(ctx: Context, val: Val) -> Number:
         return Const(bool(val.items))
     if isinstance(val, Static):
         return Const(bool(val.obj))
-    ctx.error(
+    raise ctx.error(
         f"{describe(val)} is no condition",
         why="a condition is one scalar",
         hint="a comparison of its elements" if isinstance(val, (Mem, Vec)) else "",

@@ -39,7 +39,9 @@ from .vectors import VECTOR_METHODS, component
 @expression(ast.Constant)
 def constant(frame: Frame, node: ast.Constant) -> Val:
     if isinstance(node.value, (complex, bytes)):
-        frame.ctx.syntax_error(f"{node.value!r} is not part of the kernel language", why="there are no such numbers")
+        raise frame.ctx.syntax_error(
+            f"{node.value!r} is not part of the kernel language", why="there are no such numbers"
+        )
     return frame.ctx.wrap(node.value)
 
 
@@ -59,7 +61,7 @@ def f_string(frame: Frame, node: ast.JoinedStr) -> Val:
     for piece in node.values:
         if isinstance(piece, ast.FormattedValue):
             if piece.format_spec is not None or piece.conversion not in (-1, 114, 115):
-                frame.ctx.syntax_error("a format in an f-string", why="values are printed plainly", hint="{x}")
+                raise frame.ctx.syntax_error("a format in an f-string", why="values are printed plainly", hint="{x}")
             parts.append(frame.eval(piece.value))
         else:
             assert isinstance(piece, ast.Constant)
@@ -72,7 +74,7 @@ def f_string(frame: Frame, node: ast.JoinedStr) -> Val:
 def binary_operator(frame: Frame, node: ast.BinOp) -> Val:
     row = BINARY.get(type(node.op))
     if row is None:
-        refuse(frame.ctx, node.op)
+        raise refuse(frame.ctx, node.op)
     return binary(frame.ctx, row, frame.eval(node.left), frame.eval(node.right))
 
 
@@ -113,7 +115,7 @@ def _compare(frame: Frame, op: ast.cmpop, a: Val, b: Val) -> Val:
     if known and any(isinstance(v, Static) for v in (a, b)):
         identical = isinstance(a, Static) and isinstance(b, Static) and a.obj is b.obj
         return Const(identical == isinstance(op, ast.Is))
-    refuse(ctx, op)
+    raise refuse(ctx, op)
 
 
 # ---- lazy forms ---------------------------------------------------------------------------------------------------
@@ -174,7 +176,9 @@ def select(frame: Frame, cond: Number, a: Val, b: Val) -> Val:
     merged: list[Val] = []
     for x, y, dtype in zip(leaves(a), leaves(b), merge_types(ctx, a, b), strict=True):
         if dtype is None or not (isinstance(x, NUMBERS) and isinstance(y, NUMBERS)):
-            ctx.error(f"a run-time choice between {describe(x)} and {describe(y)}", why="they are known at compile time only")
+            raise ctx.error(
+                f"a run-time choice between {describe(x)} and {describe(y)}", why="they are known at compile time only"
+            )
         merged.append(ctx.op("select", cond, ctx.cast(x, dtype), ctx.cast(y, dtype)))
     return rebuild(a, iter(merged))
 
@@ -191,7 +195,7 @@ def _branch(frame: Frame, cond: Number, then: tuple[Any, Any], orelse: tuple[Any
             yields = []
             for leaf, dtype in zip(leaves(val), merge_types(ctx, a, b), strict=True):
                 if dtype is None or not isinstance(leaf, NUMBERS):
-                    ctx.error(f"a run-time choice of {describe(leaf)}", why="it is known at compile time only")
+                    raise ctx.error(f"a run-time choice of {describe(leaf)}", why="it is known at compile time only")
                 yields.append(ctx.value(leaf, dtype))
             block.yields = tuple(yields)
     results = ctx.builder.if_op(ctx.value(cond), then_block, else_block)
@@ -200,7 +204,7 @@ def _branch(frame: Frame, cond: Number, then: tuple[Any, Any], orelse: tuple[Any
 
 def _same_form(frame: Frame, a: Val, b: Val) -> None:
     if shape(a) != shape(b):
-        frame.ctx.error(f"a choice between {describe(a)} and {describe(b)}", why="both sides have one form")
+        raise frame.ctx.error(f"a choice between {describe(a)} and {describe(b)}", why="both sides have one form")
 
 
 # ---- attributes and subscripts ------------------------------------------------------------------------------------
@@ -237,7 +241,7 @@ def attribute(frame: Frame, node: ast.Attribute) -> Val:
             return Static(ctx.typed(base).dtype)
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]}?" if close else f"one of {', '.join(known)}" if 0 < len(known) < 12 else ""
-    ctx.compile_error(f"{describe(base)} has no attribute {name}", hint=hint)
+    raise ctx.compile_error(f"{describe(base)} has no attribute {name}", hint=hint)
 
 
 def _one_extent(frame: Frame, node: ast.Subscript) -> Val | None:
@@ -261,13 +265,17 @@ def subscript(frame: Frame, node: ast.Subscript) -> Val:
     if isinstance(base, Mem):
         return load(ctx, element(frame, base, node))
     if isinstance(node.slice, ast.Slice):
-        refuse(ctx, node.slice)
+        raise refuse(ctx, node.slice)
     index = frame.eval(node.slice)
     if isinstance(base, Static):
         if not isinstance(index, Const) and not isinstance(index, Static):
-            ctx.error(f"{describe(base)} at a run-time index", why="it is known at compile time only", hint="an array")
+            raise ctx.error(
+                f"{describe(base)} at a run-time index", why="it is known at compile time only", hint="an array"
+            )
         try:
             return ctx.wrap(base.obj[index.value if isinstance(index, Const) else index.obj])
         except (TypeError, KeyError, IndexError) as error:
-            ctx.compile_error(f"{describe(base)} has no such element", why=f"{type(error).__name__}: {error}")
+            raise ctx.compile_error(
+                f"{describe(base)} has no such element", why=f"{type(error).__name__}: {error}"
+            ) from error
     return component(ctx, base, index)

@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from types import FunctionType
 from typing import Any
 
 from .context import Context
 from .convert import convert_like, typed
 from .hints import refuse
-from .signature import names_of
 from .source import Source
 from .values import BUNDLES, NUMBERS, Mem, Poison, Range, Static, Val, describe
 
@@ -48,8 +46,8 @@ class Frame:
     """
 
     ctx: Context
-    function: FunctionType
     source: Source
+    names: Mapping[str, Any]  # what the function sees from outside
     is_kernel: bool
     env: dict[str, Val | Poison] = field(default_factory=dict)
     loop: LoopKind = LoopKind.NONE
@@ -57,10 +55,6 @@ class Frame:
     fixed: dict[str, Fixed] = field(default_factory=dict)  # names that may not be assigned
     first: dict[str, Val] = field(default_factory=dict)  # values that other branches gave to names new in this one
     later_loop: bool = False  # another parallel loop follows
-    names: Mapping[str, Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.names = names_of(self.function)
 
     # ---- dispatch ------------------------------------------------------------------------------------------------
     def eval(self, node: ast.expr) -> Val:
@@ -69,7 +63,7 @@ class Frame:
         builder = self.ctx.builder
         outer, builder.loc = builder.loc, self.source.loc(node)
         if handler is None:
-            refuse(self.ctx, node)
+            raise refuse(self.ctx, node)
         value = handler(self, node)
         builder.loc = outer
         return value
@@ -79,7 +73,7 @@ class Frame:
         handler = STATEMENTS.get(type(node))
         self.ctx.builder.loc = self.source.loc(node)
         if handler is None:
-            refuse(self.ctx, node)
+            raise refuse(self.ctx, node)
         handler(self, node)
 
     @contextmanager
@@ -95,36 +89,40 @@ class Frame:
         """What a name stands for: a local, or something closed over, global or built in."""
         value = self.env.get(name)
         if isinstance(value, Poison):
-            self.ctx.compile_error(
+            raise self.ctx.compile_error(
                 f"{name} may have no value here",
                 why=f"it is set {value.why}, at line {value.loc.line}",
                 hint=f"a first value for {name} before that",
             )
         if value is not None:
             return value
-        if name in self.source.stores(self.source.node):
-            self.ctx.compile_error(f"{name} is used before it is set", why="it is assigned later in this function")
+        if self.source.binds(name):
+            raise self.ctx.compile_error(
+                f"{name} is used before it is set", why="it is assigned later in this function"
+            )
         try:
             return self.ctx.wrap(self.names[name], name)
         except KeyError:
             pass
         known = [*(n for n in self.env if n[0] != "!"), *self.names]
         close = difflib.get_close_matches(name, known, n=1)
-        self.ctx.compile_error(f"the name {name} is not defined", hint=f"did you mean {close[0]}?" if close else "")
+        raise self.ctx.compile_error(
+            f"the name {name} is not defined", hint=f"did you mean {close[0]}?" if close else ""
+        )
 
     def assign(self, name: str, value: Val) -> None:
         """Give a local name a value, in the type of its first assignment."""
         ctx = self.ctx
         if name in self.fixed:
             fixed = self.fixed[name]
-            ctx.compile_error(f"{name} is assigned, but it is {fixed.what}", why=fixed.why, hint=fixed.hint)
+            raise ctx.compile_error(f"{name} is assigned, but it is {fixed.what}", why=fixed.why, hint=fixed.hint)
         old = self.env.get(name)
         if isinstance(old, Poison) or old is None:
             old = self.first.get(name)
         if isinstance(value, Range) or not isinstance(value, (*NUMBERS, *BUNDLES, Mem, Static)):
-            ctx.error(f"{describe(value)} cannot be kept in a variable")
+            raise ctx.error(f"{describe(value)} cannot be kept in a variable")
         if isinstance(old, Mem) and not (isinstance(value, Mem) and value.mem is old.mem):
-            ctx.error(
+            raise ctx.error(
                 f"{name} is assigned, but it is {describe(old)}",
                 why="the name of an array stays that array's",
                 hint=f"{name}[...] = value to write an element, or another variable",

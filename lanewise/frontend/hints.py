@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import NoReturn
 
+from ..errors import CompileError
 from .context import Context
 
 _FIXED_SIZE = "a kernel has no heap: its values are scalars, vectors, structs, tuples and arrays of fixed size"
@@ -50,8 +50,8 @@ UNSUPPORTED: dict[str, tuple[str, str, str]] = {  # syntax: what, why, write ins
 }
 
 
-def refuse(ctx: Context, node: ast.AST | str) -> NoReturn:
-    """Raise the error for syntax that the language lacks."""
+def refuse(ctx: Context, node: ast.AST | str) -> CompileError:
+    """The error for syntax that the language lacks."""
     name = node if isinstance(node, str) else type(node).__name__
     what, why, hint = UNSUPPORTED.get(name, (f"this syntax ({name})", "", ""))
-    ctx.syntax_error(f"{what} is not part of the kernel language", why=why, hint=hint)
+    return ctx.syntax_error(f"{what} is not part of the kernel language", why=why, hint=hint)

@@ -14,7 +14,7 @@ from .convert import truth
 from .frame import BREAK, CONTINUE, Fixed, Frame, LoopKind, statement
 from .hints import refuse
 from .plain import make_own_updates_plain
-from .serial import Counter, has_jump, loop
+from .serial import Counter, loop
 from .values import FALSE, Axis, Const, Mem, Number, Poison, Range, Scalar, Tup, Val, describe
 
 _INDEX = Fixed("the index of a loop", "the loop alone sets its index", "another variable")
@@ -28,17 +28,19 @@ _HOST = Fixed(
 @statement(ast.For)
 def for_statement(frame: Frame, node: ast.For) -> None:
     if node.orelse:
-        refuse(frame.ctx, "For.orelse")
+        raise refuse(frame.ctx, "For.orelse")
     with frame.at(node.iter):
         over = frame.eval(node.iter)
         if isinstance(over, Mem):
-            frame.ctx.error(
+            raise frame.ctx.error(
                 f"a loop over {describe(over)} itself",
                 why="it could mean its elements or its indices",
                 hint=f"for i in range({over.mem.name}.shape[0])",
             )
         if not isinstance(over, (Range, Tup)):
-            frame.ctx.error(f"a loop over {describe(over)}", hint="for i in range(n), lw.ndrange(n, m), or lw.static(...)")
+            raise frame.ctx.error(
+                f"a loop over {describe(over)}", hint="for i in range(n), lw.ndrange(n, m), or lw.static(...)"
+            )
     if isinstance(over, Tup):
         _unroll(frame, node, over.items)
     elif frame.is_kernel and frame.top_level and frame.ctx.parallel is None:
@@ -55,10 +57,10 @@ def _bind(frame: Frame, target: ast.expr, value: Val) -> None:
         frame.fixed[target.id] = _INDEX
         return
     if not isinstance(target, (ast.Tuple, ast.List)):
-        frame.ctx.syntax_error("a loop's index is a name, or several", hint="for i in ..., or for i, j in ...")
+        raise frame.ctx.syntax_error("a loop's index is a name, or several", hint="for i in ..., or for i, j in ...")
     if not isinstance(value, Tup) or len(value.items) != len(target.elts):
         count = len(value.items) if isinstance(value, Tup) else 1
-        frame.ctx.compile_error(f"the loop has {len(target.elts)} indices for {count} axes")
+        raise frame.ctx.compile_error(f"the loop has {len(target.elts)} indices for {count} axes")
     for part, item in zip(target.elts, value.items, strict=True):
         _bind(frame, part, item)
 
@@ -100,7 +102,7 @@ def _parallel(frame: Frame, node: ast.For, over: Range) -> None:
     block = Block(tuple(Value(index_type, hints[0] if hints else "") for _ in over.axes))
     host_env, host_fixed, host_kind = frame.env, frame.fixed, frame.loop
     frame.env = dict(host_env)
-    frame.fixed = host_fixed | {name: _HOST for name, value in host_env.items() if not isinstance(value, Poison)}
+    frame.fixed = host_fixed | {name: _HOST for name, value in host_env.items() if not isinstance(value, (Poison, Mem))}
     frame.loop, frame.top_level = LoopKind.PARALLEL, False
     ctx.parallel = Parallel(block_dim)
     builder.block_dim = block_dim
@@ -183,13 +185,19 @@ def _index_type(ctx: Context, axis: Axis) -> DType:
 @statement(ast.While)
 def while_statement(frame: Frame, node: ast.While) -> None:
     if node.orelse:
-        refuse(frame.ctx, "While.orelse")
+        raise refuse(frame.ctx, "While.orelse")
 
     def go_on(index: Value | None) -> Number:
         with frame.at(node.test):
             cond = truth(frame.ctx, frame.eval(node.test))
-            if isinstance(cond, Const) and cond.value and not (has_jump(node, ast.Break) or has_jump(node, ast.Return)):
-                frame.ctx.compile_error("this loop never ends", why="its condition is always true and it has no break")
+            if (
+                isinstance(cond, Const)
+                and cond.value
+                and not any(frame.source.jumps(node, kind) for kind in (ast.Break, ast.Return))
+            ):
+                raise frame.ctx.compile_error(
+                    "this loop never ends", why="its condition is always true and it has no break"
+                )
             return cond
 
     loop(frame, node, go_on, lambda index: run_body(frame, node.body), None, keep_break=False)

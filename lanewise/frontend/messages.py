@@ -76,4 +76,4 @@ def _pieces(ctx: Context, val: Val) -> Iterator[str | Scalar]:
     elif isinstance(val, Static) and (val.obj is None or isinstance(val.obj, str)):
         yield str(val.obj)
     else:
-        ctx.error(f"{describe(val)} cannot be printed", why="a kernel prints numbers, vectors, structs and text")
+        raise ctx.error(f"{describe(val)} cannot be printed", why="a kernel prints numbers, vectors, structs and text")

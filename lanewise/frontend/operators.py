@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import DType
+from ..errors import CompileError
 from ..ir import Value
 from .context import Context
 from .convert import common_type, number, unify, vector_of
@@ -45,7 +46,7 @@ def _true_division(ctx: Context, row: Operator, a: Number, b: Number) -> Number:
 def _bits(ctx: Context, row: Operator, a: Number, b: Number) -> Number:
     dtype = common_type(ctx, (a, b))
     if dtype is not None and dtype.is_float:
-        _not_an_integer(ctx, row.symbol, dtype)
+        raise _not_an_integer(ctx, row.symbol, dtype)
     return ctx.op(row.opcode, *unify(ctx, (a, b)))
 
 
@@ -53,11 +54,10 @@ def _shift(ctx: Context, row: Operator, a: Number, b: Number) -> Number:
     a, b = _no_bools(ctx, (ctx.typed(a), ctx.typed(b)))
     for operand in (a, b):
         if operand.dtype is not None and operand.dtype.is_float:
-            _not_an_integer(ctx, row.symbol, operand.dtype)
-    dtype = a.dtype
-    assert dtype is not None
+            raise _not_an_integer(ctx, row.symbol, operand.dtype)
+    dtype = ctx.dtype_of(a)
     if isinstance(b, Const) and not 0 <= b.value < dtype.bits:
-        ctx.compile_error(
+        raise ctx.compile_error(
             f"a shift of {dtype} by {b.value}",
             why=f"a constant amount is from 0 to {dtype.bits - 1}",
             hint="a wider type, such as lw.u64(x)" if b.value >= dtype.bits and dtype.bits < 64 else "",
@@ -73,8 +73,7 @@ def _power(ctx: Context, row: Operator, a: Number, b: Number) -> Number:
     if isinstance(a, Const) and a.weak:
         a = unify(ctx, (a, b))[0]
     a, b = ctx.typed(a), ctx.typed(b)
-    assert a.dtype is not None and b.dtype is not None
-    if a.dtype.is_int and b.dtype.is_int:
+    if ctx.dtype_of(a).is_int and ctx.dtype_of(b).is_int:
         return _integer_power(ctx, a, b)
     return ctx.op("pow", *floats(ctx, a, b))
 
@@ -83,9 +82,7 @@ def _constant_power(ctx: Context, base: Number, exponent: int) -> Number:
     """x ** 13 is x * x**4 * x**8, the squares shared; a negative power is 1 over the positive one."""
     if exponent < 0:
         (base,) = floats(ctx, base)
-        assert base.dtype is not None
-        return ctx.op("div", ctx.constant(1, base.dtype), _constant_power(ctx, base, -exponent))
-    assert base.dtype is not None
+        return ctx.op("div", ctx.constant(1, ctx.dtype_of(base)), _constant_power(ctx, base, -exponent))
     result: Number | None = None
     square = base
     while exponent:
@@ -94,14 +91,12 @@ def _constant_power(ctx: Context, base: Number, exponent: int) -> Number:
         exponent >>= 1
         if exponent:
             square = ctx.op("mul", square, square)
-    return ctx.constant(1, base.dtype) if result is None else result
+    return ctx.constant(1, ctx.dtype_of(base)) if result is None else result
 
 
 def _integer_power(ctx: Context, base: Number, exponent: Number) -> Number:
     """Repeated squaring; a negative exponent gives 0."""
-    b, dtype = ctx.builder, base.dtype
-    assert dtype is not None and exponent.dtype is not None
-    kind = exponent.dtype
+    b, dtype, kind = ctx.builder, ctx.dtype_of(base), ctx.dtype_of(exponent)
     inits = [ctx.value(base), ctx.value(exponent), b.const(1, dtype)]
 
     def before(square: Value, left: Value, product: Value) -> tuple[Value, Sequence[Value]]:
@@ -118,8 +113,10 @@ def _integer_power(ctx: Context, base: Number, exponent: Number) -> Number:
     return Scalar(result)
 
 
-def _not_an_integer(ctx: Context, symbol: str, dtype: DType) -> None:
-    ctx.error(f"{symbol} of {dtype}", why="bit operations take integers", hint="lw.bit_cast(x, lw.u32), or lw.cast")
+def _not_an_integer(ctx: Context, symbol: str, dtype: DType) -> CompileError:
+    return ctx.error(
+        f"{symbol} of {dtype}", why="bit operations take integers", hint="lw.bit_cast(x, lw.u32), or lw.cast"
+    )
 
 
 def floats(ctx: Context, *numbers: Number) -> list[Number]:
@@ -183,7 +180,7 @@ def zip_components(ctx: Context, symbol: str, a: Val, b: Val) -> list[tuple[Numb
     for side in (a, b):
         if isinstance(side, (Vec, Tup)):
             if len(side.items) != size:
-                ctx.error(f"{describe(a)} {symbol} {describe(b)}", why="the vectors differ in length")
+                raise ctx.error(f"{describe(a)} {symbol} {describe(b)}", why="the vectors differ in length")
             columns.append([number(ctx, item) for item in side.items])
         else:
             columns.append([number(ctx, side, f"beside {symbol}")] * size)
@@ -195,7 +192,7 @@ def _numbers(ctx: Context, row: Operator, a: Number, b: Number) -> Number:
         try:
             result = row.python(a.value, b.value)
         except (ArithmeticError, TypeError, ValueError) as error:
-            ctx.compile_error(f"{a.value} {row.symbol} {b.value} cannot be computed", why=str(error))
+            raise ctx.compile_error(f"{a.value} {row.symbol} {b.value} cannot be computed", why=str(error)) from error
         return Const(result)
     if row.symbol in ("==", "!=") and {a.dtype, b.dtype} <= {dtypes.bool_, None} and not _is_int_literal(a, b):
         return ctx.op(row.opcode, *unify(ctx, (a, b)))
@@ -219,14 +216,13 @@ def positive(ctx: Context, a: Number) -> Number:
 
 
 def invert(ctx: Context, a: Number) -> Number:
-    if a.dtype == dtypes.bool_ or isinstance(a, Const) and isinstance(a.value, bool):
-        ctx.error("~ of a bool", why="in Python ~True is -2", hint="not x, or x != other")
+    if ctx.dtype_of(a).is_bool:
+        raise ctx.error("~ of a bool", why="in Python ~True is -2", hint="not x, or x != other")
     if isinstance(a, Const) and a.weak and isinstance(a.value, int):
         return Const(~a.value)
     a = ctx.typed(a)
-    assert a.dtype is not None
-    if a.dtype.is_float:
-        _not_an_integer(ctx, "~", a.dtype)
+    if ctx.dtype_of(a).is_float:
+        raise _not_an_integer(ctx, "~", ctx.dtype_of(a))
     return ctx.op("not", a)
 
 

@@ -17,7 +17,7 @@ from .values import FALSE, NUMBERS, TRUE, Const, Number, Poison, Scalar, Val, le
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A loop's index: where it starts, its name, and how it advances, whatever the flags say, so that it stays uniform."""
+    """A loop's index: where it starts, its name, how it advances: whatever the flags say, so that it stays uniform."""
 
     start: Value
     advance: Callable[[Value], Value]
@@ -42,8 +42,7 @@ class _Carried:
 
     def fresh(self) -> list[Value]:
         """New region arguments of the right types."""
-        typed = ((name, self.ctx.typed(leaf)) for name, leaf in self._numbers(self.names))
-        return [Value(n.dtype, name.lstrip("!")) for name, n in typed if n.dtype is not None]
+        return [Value(self.ctx.dtype_of(leaf), name.lstrip("!")) for name, leaf in self._numbers(self.names)]
 
     def bind(self, values: Sequence[Value]) -> dict[str, Val]:
         """The names, standing for these values."""
@@ -59,7 +58,7 @@ class _Carried:
         for name, val in self.names.items():
             for old, new in zip(leaves(val), leaves(env[name]), strict=True):
                 if not isinstance(old, NUMBERS) and not same(old, new):
-                    self.ctx.compile_error(
+                    raise self.ctx.compile_error(
                         f"{name} is changed inside a loop",
                         why="it stands for a compile-time value, which is the same in every round",
                         hint="a loop over lw.static(range(...)), which is unrolled",
@@ -75,14 +74,15 @@ def loop(
     counter: Counter | None = None,
     keep_break: bool = False,
 ) -> None:
-    """Emit a loop: it carries the index, the names assigned in it that exist before it, and the flags of jumps out of it.
+    """Emit a loop.
 
+    It carries the index, the names assigned in it that exist before it, and the flags of jumps out of it.
     `keep_break` leaves the flag of `break` set after the loop, for the next loop of an ndrange around it.
     """
     ctx, builder = frame.ctx, frame.ctx.builder
     loc, entry = frame.source.loc(node), frame.env
     carried = _Carried(ctx, _assigned(frame, node))
-    jumps = [flag for flag, kind in ((BREAK, ast.Break), (RETURN, ast.Return)) if has_jump(node, kind)]
+    jumps = [flag for flag, kind in ((BREAK, ast.Break), (RETURN, ast.Return)) if frame.source.jumps(node, kind)]
     forwarded = [flag for flag in jumps if flag == RETURN or keep_break]
     index = [Value(counter.start.type, counter.name)] if counter else []
     inits = [counter.start] if counter else []
@@ -167,13 +167,3 @@ def _present(value: Val | Poison) -> Val:
 
 def _flag(env: dict[str, Any], flag: str) -> Number:
     return env.get(flag, FALSE)
-
-
-def has_jump(node: ast.AST, kind: type[ast.stmt]) -> bool:
-    """Whether the loop has such a jump; a `break` of an inner loop is not its own."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, kind):
-            return True
-        if not (kind is ast.Break and isinstance(child, (ast.For, ast.While))) and has_jump(child, kind):
-            return True
-    return False

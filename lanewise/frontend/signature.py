@@ -6,8 +6,9 @@ import builtins
 import inspect
 from collections import ChainMap
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -37,14 +38,12 @@ def names_of(function: FunctionType) -> Mapping[str, Any]:
     """The names that a function's body sees: closure cells, globals, builtins."""
     cells: dict[str, Any] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
+        with suppress(ValueError):  # not assigned yet
             cells[name] = cell.cell_contents
-        except ValueError:  # not assigned yet
-            continue
-    return ChainMap(cells, function.__globals__, vars(builtins))
+    return ChainMap(cells, function.__globals__, builtins.__dict__)
 
 
-@lru_cache(maxsize=None)
+@cache
 def parameters(function: FunctionType) -> tuple[Parameter, ...]:
     """The parameters in order; an annotation that the language does not know is an error at its place."""
     source = get_source(function)

@@ -15,13 +15,28 @@ from .context import Context
 from .convert import convert_like, number, truth, typed
 from .frame import Frame
 from .func import Func
-from .values import BUNDLES, NONE, NUMBERS, Const, Mem, Number, Scalar, Static, Tup, Val, describe, leaves, rebuild, shape
+from .values import (
+    BUNDLES,
+    NONE,
+    NUMBERS,
+    Const,
+    Mem,
+    Number,
+    Scalar,
+    Static,
+    Tup,
+    Val,
+    describe,
+    leaves,
+    rebuild,
+    shape,
+)
 
 
 # ---- functions that are compile-time facts, or make memory --------------------------------------------------------
 def _block_dim(ctx: Context) -> int:
     if ctx.parallel is None:
-        ctx.compile_error("block_dim() outside a parallel loop", why="each parallel loop has its own")
+        raise ctx.compile_error("block_dim() outside a parallel loop", why="each parallel loop has its own")
     return ctx.parallel.block_dim
 
 
@@ -30,19 +45,23 @@ def block_array(ctx: Context, dims: Val, dtype: Val, what: str) -> tuple[tuple[i
     sizes = known(ctx, dims, f"the shape of {what} is fixed when the kernel is compiled")
     sizes = sizes if isinstance(sizes, tuple) else (sizes,)
     if not sizes or any(type(size) is not int or size < 1 for size in sizes):
-        ctx.error(f"{what} of shape {sizes}", why="a shape is one or more positive integers")
+        raise ctx.error(f"{what} of shape {sizes}", why="a shape is one or more positive integers")
     scalar = as_dtype(dtype.obj) if isinstance(dtype, Static) and isinstance(dtype.obj, (type, DType)) else None
     if scalar is None:
-        ctx.error(f"{what} of {describe(dtype)}", why="its elements are scalars", hint=f"one of {_names(dtypes.ALL)}")
+        raise ctx.error(
+            f"{what} of {describe(dtype)}", why="its elements are scalars", hint=f"one of {_names(dtypes.ALL)}"
+        )
     ctx.require(scalar)
     if ctx.parallel is None:
-        ctx.compile_error(f"{what} outside a parallel loop", why="each block or thread of a loop has its own", hint="inside the loop")
+        raise ctx.compile_error(
+            f"{what} outside a parallel loop", why="each block or thread of a loop has its own", hint="inside the loop"
+        )
     return sizes, scalar
 
 
 def _shared_array(ctx: Context, dims: Val, dtype: Val) -> Mem:
     sizes, scalar = block_array(ctx, dims, dtype, "a shared array")
-    return Mem(Shared("shared", scalar, sizes))
+    return Mem(Shared("", scalar, sizes))
 
 
 _SPECIAL: dict[str, Callable[..., Val]] = {
@@ -77,30 +96,34 @@ def _bind(ctx: Context, function: Function, args: list[Val], kwargs: dict[str, V
     params, name = function.params, function.qualified_name
     form = f"{name}({', '.join(p.name for p in params)})"
     if len(args) > len(params):
-        ctx.error(f"{name}() takes {len(params)} arguments and is given {len(args)}", hint=form)
+        raise ctx.error(f"{name}() takes {len(params)} arguments and is given {len(args)}", hint=form)
     given = dict(zip((p.name for p in params), args, strict=False))
     for key, value in kwargs.items():
         if key in given or key not in {p.name for p in params}:
-            ctx.error(f"{name}() is given {key}{' twice' if key in given else ', which it does not take'}", hint=form)
+            raise ctx.error(
+                f"{name}() is given {key}{' twice' if key in given else ', which it does not take'}", hint=form
+            )
         given[key] = value
     missing = [p.name for p in params if p.name not in given and not p.optional]
     if missing:
-        ctx.error(f"{name}() lacks {', '.join(missing)}", hint=form)
+        raise ctx.error(f"{name}() lacks {', '.join(missing)}", hint=form)
     return {p.name: given[p.name] for p in params if p.name in given}
 
 
 def _check_place(ctx: Context, function: Function) -> None:
     op, name = function.op, function.qualified_name
     if ctx.parallel is None:
-        ctx.compile_error(
+        raise ctx.compile_error(
             f"{name}() outside a parallel loop",
             why="statements outside the parallel loops run on the host, where there are no lanes",
             hint="the call inside `for i in range(...)`",
         )
     if ctx.lazy and OPCODES[op.name].convergent:
-        ctx.compile_error(f"{name}() where {ctx.lazy}", why="lanes meet in it", hint="assign it to a variable first")
+        raise ctx.compile_error(
+            f"{name}() where {ctx.lazy}", why="lanes meet in it", hint="assign it to a variable first"
+        )
     if ctx.options.subgroup_size < op.min_subgroup_size:
-        ctx.compile_error(
+        raise ctx.compile_error(
             f"{name}() needs a subgroup of at least {op.min_subgroup_size} lanes; "
             f"{ctx.options.device} has W = {ctx.options.subgroup_size}"
         )
@@ -126,13 +149,13 @@ class _Call:
         """A compile-time integer within its limits."""
         value = known(self.ctx, val, f"{param.name} of {self.name}() shapes the code")
         if type(value) is not int:
-            self.ctx.error(f"{param.name} of {self.name}() is {value!r}", why="it is a compile-time integer")
+            raise self.ctx.error(f"{param.name} of {self.name}() is {value!r}", why="it is a compile-time integer")
         if param.name == "log2_size":
             most = self.ctx.options.log2_subgroup_size
             if not 0 <= value <= most:
-                self.ctx.compile_error(
+                raise self.ctx.compile_error(
                     f"log2_size of {self.name}() is {value}, outside [0, {most}]",
-                    why=f"a tile is of 1 to {1 << most} lanes: log2_group_size() is {most} on {self.ctx.options.device}",
+                    why=f"log2_group_size() is {most} on {self.ctx.options.device}: a tile has 1 to {1 << most} lanes",
                     hint=f"{self.name}(..., lw.simt.subgroup.log2_group_size()) for the whole subgroup",
                 )
         self.check_limit(param, value)
@@ -147,16 +170,20 @@ class _Call:
             return
         low, high = limits[param.limit] if isinstance(param.limit, str) else param.limit
         if not low <= value <= high:
-            size = f": the {'tile' if self.function.tiled else 'subgroup'} has {high + 1} lanes" if param.limit == "tile" else ""
-            self.ctx.compile_error(
-                f"{param.name} of {self.name}() is {value}, outside [{low}, {high}]", why=f"a constant is checked{size}"
+            size = (
+                f"the {'tile' if self.function.tiled else 'subgroup'} has {high + 1} lanes"
+                if param.limit == "tile"
+                else ""
             )
+            raise self.ctx.compile_error(f"{param.name} of {self.name}() is {value}, outside [{low}, {high}]", why=size)
 
     def check_dtype(self, param: Param, dtype: DType) -> None:
         if dtype not in param.dtypes:
             hints = {"b": "lw.i32(x)", "f": "lw.bit_cast(x, lw.u32)", "i": "", "u": ""}
-            self.ctx.error(
-                f"{param.name} of {self.name}() is {dtype}", why=f"it takes {_names(param.dtypes)}", hint=hints[dtype.kind]
+            raise self.ctx.error(
+                f"{param.name} of {self.name}() is {dtype}",
+                why=f"it takes {_names(param.dtypes)}",
+                hint=hints[dtype.kind],
             )
 
     # ---- emission ------------------------------------------------------------------------------------------------
@@ -171,20 +198,22 @@ class _Call:
             return self._emit_generic()
         if op.fieldwise and self.values:
             return self._emit_fieldwise()
-        operands = [*(self.ctx.value(self._scalar(v)) for v in self.values), *self.operands]
+        operands = [*(self.ctx.value(self.scalar(v)) for v in self.values), *self.operands]
         results = self.ctx.builder.emit(op.name, *operands, **self.attrs)
         if not results:
             return NONE
         return Scalar(results[0]) if len(results) == 1 else Tup(tuple(Scalar(v) for v in results))
 
-    def _scalar(self, val: Val) -> Number:
+    def scalar(self, val: Val) -> Number:
         return number(self.ctx, val, f"in {self.name}()")
 
     def _emit_fieldwise(self) -> Val:
         """One op for each leaf of the value."""
         (val,) = self.values
         moved = [
-            Scalar(self.ctx.builder(self.function.op.name, self.ctx.value(self._scalar(leaf)), *self.operands, **self.attrs))
+            Scalar(
+                self.ctx.builder(self.function.op.name, self.ctx.value(self.scalar(leaf)), *self.operands, **self.attrs)
+            )
             for leaf in leaves(val)
         ]
         return rebuild(val, iter(moved))
@@ -195,15 +224,15 @@ class _Call:
         val, given = self.values
         assert func is not None
         identity = convert_like(ctx, given, val, f"the identity of {self.name}()")
-        kinds = [v.dtype for v in _numbers(self, val)]
-        args = tuple(Value(kind, f"{side}{k}") for side in "ab" for k, kind in enumerate(kinds) if kind is not None)
+        kinds = [ctx.dtype_of(v) for v in _numbers(self, val)]
+        args = tuple(Value(kind, f"{side}{k}") for side in "ab" for k, kind in enumerate(kinds))
         half = len(args) // 2
         a, b = (rebuild(val, iter([Scalar(v) for v in part])) for part in (args[:half], args[half:]))
         region = Block(args)
         with ctx.builder.at(region), ctx.forbid_cross_lane(f"it is inside the function of {self.name}()"):
             combined = typed(ctx, inline(ctx, func, [a, b], {}))
             if shape(combined) != shape(val):
-                ctx.error(
+                raise ctx.error(
                     f"{func.function.__name__}() gives {describe(combined)} for two values that are {describe(val)}",
                     why=f"{self.name}() combines values of one type into another of that type",
                 )
@@ -216,7 +245,7 @@ class _Call:
 
 def _numbers(call: _Call, val: Val) -> Iterator[Number]:
     for leaf in leaves(val):
-        yield call._scalar(leaf)
+        yield call.scalar(leaf)
 
 
 def _names(kinds: Any) -> str:
@@ -228,23 +257,25 @@ def _value(call: _Call, param: Param, val: Val) -> None:
     val = typed(call.ctx, val)
     takes_bundles = call.function.op.fieldwise or any(p.kind is Kind.FUNC for p in call.function.params)
     if isinstance(val, BUNDLES) and not takes_bundles:
-        call.ctx.error(f"{param.name} of {call.name}() is {describe(val)}", why="it takes one scalar", hint="a component at a time")
+        raise call.ctx.error(
+            f"{param.name} of {call.name}() is {describe(val)}", why="it takes one scalar", hint="a component at a time"
+        )
     for leaf in _numbers(call, val):
-        if leaf.dtype is not None:
-            call.check_dtype(param, leaf.dtype)
+        call.check_dtype(param, call.ctx.dtype_of(leaf))
     call.values.append(val)
 
 
 def _predicate(call: _Call, param: Param, val: Val) -> None:
-    call.operands.append(call.ctx.value(truth(call.ctx, call._scalar(val)), dtypes.bool_))
+    call.operands.append(call.ctx.value(truth(call.ctx, call.scalar(val)), dtypes.bool_))
 
 
 def _index(call: _Call, param: Param, val: Val) -> None:
-    index = call.ctx.typed(call._scalar(val))
-    assert index.dtype is not None
+    index = call.ctx.typed(call.scalar(val))
     if index.dtype not in param.dtypes:
-        call.ctx.error(
-            f"{param.name} of {call.name}() is {index.dtype}", why="it is an integer of any type", hint="lw.cast(x, lw.i32)"
+        raise call.ctx.error(
+            f"{param.name} of {call.name}() is {index.dtype}",
+            why="it is an integer of any type",
+            hint="lw.cast(x, lw.i32)",
         )
     if isinstance(index, Const):
         call.check_limit(param, int(index.value))
@@ -258,17 +289,21 @@ def _const(call: _Call, param: Param, val: Val) -> None:
 
 
 def _bits(call: _Call, param: Param, val: Val) -> None:
-    bits = call.ctx.typed(call._scalar(val))
-    assert bits.dtype is not None
-    call.check_dtype(param, bits.dtype)
-    if bits.dtype.is_signed:  # a negative mask has no bits above its own width
-        bits = call.ctx.cast(bits, dtypes.unsigned_of(bits.dtype.bits))
+    bits = call.scalar(val)
+    kind = call.ctx.dtype_of(bits)
+    call.check_dtype(param, kind)
+    if kind.is_signed:  # a negative mask has no bits above its own width
+        bits = call.ctx.cast(bits, dtypes.unsigned_of(kind.bits))
     call.operands.append(call.ctx.value(bits, dtypes.u64))
 
 
 def _func(call: _Call, param: Param, val: Val) -> None:
     if not (isinstance(val, Static) and isinstance(val.obj, Func)):
-        call.ctx.error(f"{param.name} of {call.name}() is {describe(val)}", why="it is a function of two values", hint="an @lw.func")
+        raise call.ctx.error(
+            f"{param.name} of {call.name}() is {describe(val)}",
+            why="it is a function of two values",
+            hint="an @lw.func",
+        )
     call.func = val.obj
 
 
@@ -278,17 +313,21 @@ def _checked(call: _Call, param: Param, val: Val) -> None:
     got = known(ctx, val, f"{param.name} of {call.name}() repeats a compile-time fact")
     if param.name == "block_dim":
         if got != _block_dim(ctx):
-            ctx.compile_error(f"block_dim of {call.name}() is {got}", why=f"the loop's blocks have {_block_dim(ctx)} threads")
+            raise ctx.compile_error(
+                f"block_dim of {call.name}() is {got}", why=f"the loop's blocks have {_block_dim(ctx)} threads"
+            )
         return
     value = next(leaf for leaf in leaves(call.values[0]) if isinstance(leaf, NUMBERS))
     if (as_dtype(got) if isinstance(got, (type, DType)) else None) != value.dtype:
-        ctx.error(f"dtype of {call.name}() is {got}", why=f"the value is {value.dtype}", hint=f"lw.cast(value, lw.{got})")
+        raise ctx.error(
+            f"dtype of {call.name}() is {got}", why=f"the value is {value.dtype}", hint=f"lw.cast(value, lw.{got})"
+        )
 
 
 def _scope(call: _Call, param: Param, val: Val) -> None:
     scope = known(call.ctx, val, f"{param.name} of {call.name}() shapes the code")
     if scope not in ("all", "buffer", "shared"):
-        call.ctx.compile_error(f"the scope {scope!r} of {call.name}()", why='it is "all", "buffer" or "shared"')
+        raise call.ctx.compile_error(f"the scope {scope!r} of {call.name}()", why='it is "all", "buffer" or "shared"')
     call.attrs[param.name] = scope
 
 

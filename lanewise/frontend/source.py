@@ -26,6 +26,8 @@ class Source:
     name: str
     _stores: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     _locs: dict[ast.AST, Loc] = field(default_factory=dict)
+    _bound: frozenset[str] | None = None
+    _jumps: dict[tuple[ast.AST, type[ast.stmt]], bool] = field(default_factory=dict)
 
     def loc(self, node: ast.AST) -> Loc:
         """The place of a node; of several lines, its first."""
@@ -55,6 +57,30 @@ class Source:
             names |= {name for t in targets if isinstance(t.ctx, ast.Store) and (name := root_name(t))}
             found = self._stores[node] = frozenset(names)
         return found
+
+    def binds(self, name: str) -> bool:
+        """Whether the function makes `name` a local; `name[i] = x` alone does not."""
+        if self._bound is None:
+            names = (n for n in ast.walk(self.node) if isinstance(n, ast.Name))
+            self._bound = frozenset(n.id for n in names if isinstance(n.ctx, ast.Store))
+        return name in self._bound
+
+    def jumps(self, loop: ast.AST, kind: type[ast.stmt]) -> bool:
+        """Whether a loop has a `break`, or a `return`, of its own."""
+        found = self._jumps.get((loop, kind))
+        if found is None:
+            found = self._jumps[loop, kind] = _has_jump(loop, kind)
+        return found
+
+
+def _has_jump(node: ast.AST, kind: type[ast.stmt]) -> bool:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, kind):
+            return True
+        inner_loop = kind is ast.Break and isinstance(child, (ast.For, ast.While))
+        if not inner_loop and isinstance(child, (ast.stmt, ast.excepthandler)) and _has_jump(child, kind):
+            return True
+    return False
 
 
 def root_name(node: ast.expr) -> str:

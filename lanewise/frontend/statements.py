@@ -37,9 +37,9 @@ def assign_to(frame: Frame, target: ast.expr, value: Val) -> None:
             frame.assign(target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             if not isinstance(value, (Tup, Vec)):
-                ctx.error(f"{describe(value)} is unpacked into {len(target.elts)} names")
+                raise ctx.error(f"{describe(value)} is unpacked into {len(target.elts)} names")
             if len(value.items) != len(target.elts):
-                ctx.compile_error(f"{describe(value)} is unpacked into {len(target.elts)} names")
+                raise ctx.compile_error(f"{describe(value)} is unpacked into {len(target.elts)} names")
             for part, item in zip(target.elts, value.items, strict=True):
                 assign_to(frame, part, item)
         elif isinstance(target, ast.Subscript):
@@ -51,7 +51,7 @@ def assign_to(frame: Frame, target: ast.expr, value: Val) -> None:
         elif isinstance(target, ast.Attribute):
             assign_to(frame, target.value, _with_field(frame, frame.eval(target.value), target.attr, value))
         else:
-            ctx.syntax_error("this cannot be assigned", hint="a name, an array element, or a field")
+            raise ctx.syntax_error("this cannot be assigned", hint="a name, an array element, or a field")
 
 
 def _with_field(frame: Frame, base: Val, name: str, value: Val) -> Val:
@@ -61,7 +61,7 @@ def _with_field(frame: Frame, base: Val, name: str, value: Val) -> Val:
         return with_component(ctx, base, Const("xyzw".index(name)), value)
     at = base.index(name) if isinstance(base, Struct) else None
     if at is None or not isinstance(base, Struct):
-        ctx.error(f"{describe(base)} has no field {name} to set")
+        raise ctx.error(f"{describe(base)} has no field {name} to set")
     items = list(base.items)
     items[at] = convert_to(ctx, value, struct_fields(base.cls)[at].type, f"{base.cls.__name__}.{name}")
     return base.rebuild(items)
@@ -72,7 +72,7 @@ def augmented(frame: Frame, node: ast.AugAssign) -> None:
     ctx, target = frame.ctx, node.target
     row = BINARY.get(type(node.op))
     if row is None:
-        refuse(ctx, node.op)
+        raise refuse(ctx, node.op)
     if isinstance(target, ast.Subscript):
         base = frame.eval(target.value)
         if isinstance(base, Mem):
@@ -104,9 +104,11 @@ def annotated(frame: Frame, node: ast.AnnAssign) -> None:
         obj = written.obj if isinstance(written, Static) else None
         kind = obj if isinstance(obj, VectorType) or is_struct(obj) else _scalar_type(obj)
         if kind is None:
-            ctx.error(f"{describe(written)} is no type of a variable", hint="lw.f32, lw.vector(3, lw.f32), a struct")
+            raise ctx.error(
+                f"{describe(written)} is no type of a variable", hint="lw.f32, lw.vector(3, lw.f32), a struct"
+            )
     if node.value is None:
-        ctx.syntax_error("a variable is declared without a value", hint="a first value: `x: lw.f32 = 0`")
+        raise ctx.syntax_error("a variable is declared without a value", hint="a first value: `x: lw.f32 = 0`")
     assign_to(frame, node.target, convert_to(ctx, frame.eval(node.value), kind, ast.unparse(node.target)))
 
 
@@ -126,13 +128,13 @@ def return_(frame: Frame, node: ast.Return) -> None:
         jump(frame, RETURN)
         return
     if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
-        ctx.syntax_error(
+        raise ctx.syntax_error(
             "a kernel returns a value",
             why="its items run at the same time, and the launch does not wait for them",
             hint="a store to an array argument",
         )
     if frame.later_loop and not frame.top_level:
-        ctx.compile_error(
+        raise ctx.compile_error(
             "return before another parallel loop",
             why="it would end the item here, but the kernel goes on with the next loop",
             hint="continue to end this item, or two kernels" if ctx.parallel else "a test around the call, on the host",
@@ -143,7 +145,7 @@ def return_(frame: Frame, node: ast.Return) -> None:
 @statement(ast.Break)
 def break_(frame: Frame, node: ast.Break) -> None:
     if frame.loop is not LoopKind.SERIAL:
-        frame.ctx.compile_error(
+        raise frame.ctx.compile_error(
             "break in a parallel loop", why="its items run at the same time", hint="continue, which ends this item"
         )
     jump(frame, BREAK)

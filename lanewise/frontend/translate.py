@@ -11,7 +11,7 @@ from . import builtins, expressions, loops, statements
 from .context import Context
 from .control import run_body
 from .frame import Frame
-from .signature import parameters
+from .signature import Parameter, names_of, parameters
 from .source import get_source
 from .specs import ArraySpec, Options, ScalarSpec, Spec, TemplateSpec, Translation
 from .values import Scalar
@@ -26,11 +26,11 @@ def translate(function: FunctionType, specs: Sequence[Spec], options: Options) -
     body = Block()
     ctx = Context(options, Builder(options.subgroup_size, body))
     ctx.builder.loc = source.loc(source.node)
-    frame = Frame(ctx, function, source, is_kernel=True)
-    scalars = _bind_parameters(frame, specs)
+    frame = Frame(ctx, source, names_of(function), is_kernel=True)
+    scalars = _bind_parameters(frame, parameters(function), specs)
     run_body(frame, source.node.body)
     if ctx.config is not None:
-        ctx.compile_error("loop_config() with no parallel loop after it", loc=ctx.config.loc)
+        raise ctx.compile_error("loop_config() with no parallel loop after it", loc=ctx.config.loc)
     program = Program(
         function.__name__,
         scalars,
@@ -43,11 +43,10 @@ def translate(function: FunctionType, specs: Sequence[Spec], options: Options) -
     return Translation(program, tuple(ctx.captured))
 
 
-def _bind_parameters(frame: Frame, specs: Sequence[Spec]) -> list[Value]:
-    params = parameters(frame.function)
+def _bind_parameters(frame: Frame, params: Sequence[Parameter], specs: Sequence[Spec]) -> list[Value]:
     if len(params) != len(specs):
         raise LanewiseTypeError(
-            f"{frame.function.__name__}() takes {len(params)} arguments and is given {len(specs)}",
+            f"{frame.source.name}() takes {len(params)} arguments and is given {len(specs)}",
             loc=frame.ctx.builder.loc,
         )
     scalars: list[Value] = []

@@ -19,10 +19,10 @@ from .values import NUMBERS, Const, Number, Scalar, Struct, Tup, Val, Vec, descr
 def make_vector(ctx: Context, values: Val, dtype: DType | None) -> Vec:
     """`Vector(values, dtype)`."""
     if not isinstance(values, (Tup, Vec)):
-        ctx.error(f"Vector of {describe(values)}", hint="Vector([x, y, z])")
+        raise ctx.error(f"Vector of {describe(values)}", hint="Vector([x, y, z])")
     numbers = [number(ctx, item, "as a component") for item in values.items]
     if not numbers:
-        ctx.error("a vector of no components")
+        raise ctx.error("a vector of no components")
     if dtype is None:
         return vector_of(ctx, [ctx.typed(n) for n in unify(ctx, numbers)])
     return Vec(tuple(convert(ctx, n, dtype, "the vector") for n in numbers))
@@ -35,7 +35,7 @@ def construct_vector(ctx: Context, kind: VectorType, args: Sequence[Val]) -> Vec
         (only,) = args
         items = only.items if isinstance(only, (Tup, Vec)) else [only] * kind.n
     if len(items) != kind.n:
-        ctx.error(f"{kind!r} is made of {len(items)} values", hint=f"{kind.n} values, or one for all")
+        raise ctx.error(f"{kind!r} is made of {len(items)} values", hint=f"{kind.n} values, or one for all")
     return Vec(tuple(ctx.cast(number(ctx, item, "as a component"), kind.dtype) for item in items))
 
 
@@ -45,18 +45,20 @@ def construct_struct(ctx: Context, cls: type, args: Sequence[Val], kwargs: dict[
     names = [f.name for f in fields]
     form = f"{cls.__name__}({', '.join(names)})"
     if len(args) > len(fields):
-        ctx.error(f"{cls.__name__} takes {len(fields)} values, not {len(args)}", hint=form)
+        raise ctx.error(f"{cls.__name__} takes {len(fields)} values, not {len(args)}", hint=form)
     given = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
         if name not in names or name in given:
-            ctx.error(f"{cls.__name__} is given {name} {'twice' if name in given else ', which is no field'}", hint=form)
+            raise ctx.error(
+                f"{cls.__name__} is given {name} {'twice' if name in given else ', which is no field'}", hint=form
+            )
         given[name] = value
     items: list[Val] = []
     for field in fields:
         value = given.get(field.name)
         if value is None:
             if field.default is dataclasses.MISSING:
-                ctx.error(f"{cls.__name__} lacks a value for {field.name}", hint=form)
+                raise ctx.error(f"{cls.__name__} lacks a value for {field.name}", hint=form)
             value = ctx.wrap(field.default, field.name)
         items.append(convert_to(ctx, value, field.type, f"{cls.__name__}.{field.name}"))
     return Struct(cls, tuple(items))
@@ -66,9 +68,9 @@ def construct_struct(ctx: Context, cls: type, args: Sequence[Val], kwargs: dict[
 def _position(ctx: Context, base: Vec | Tup, index: Const) -> int:
     at, size = index.value, len(base.items)
     if not isinstance(at, int):
-        ctx.error(f"{describe(base)} at {at!r}", why="an index is an integer")
+        raise ctx.error(f"{describe(base)} at {at!r}", why="an index is an integer")
     if not -size <= at < size:
-        ctx.compile_error(f"{describe(base)} at {at}", why=f"its indices are 0 to {size - 1}")
+        raise ctx.compile_error(f"{describe(base)} at {at}", why=f"its indices are 0 to {size - 1}")
     return at % size
 
 
@@ -78,49 +80,46 @@ def component(ctx: Context, base: Val, index: Val) -> Val:
         if isinstance(index, Const):
             return base.items[_position(ctx, base, index)]
         if isinstance(base, Tup):
-            ctx.error(
+            raise ctx.error(
                 "a tuple at a run-time index", why="its items may differ in type", hint="lw.Vector, or lw.local_array"
             )
         at = _integer(ctx, index, base)
         result = base.items[0]
         for k, item in enumerate(base.items[1:], start=1):
-            here = ctx.op("eq", at, ctx.constant(k, _type(at)))
+            here = ctx.op("eq", at, ctx.constant(k, ctx.dtype_of(at)))
             result = ctx.op("select", here, *unify(ctx, [item, result]))
         return result
     if isinstance(base, Struct):
-        ctx.error(f"{describe(base)} has no elements", hint="a field: value.name")
-    ctx.error(f"{describe(base)} has no elements")
+        raise ctx.error(f"{describe(base)} has no elements", hint="a field: value.name")
+    raise ctx.error(f"{describe(base)} has no elements")
 
 
 def with_component(ctx: Context, base: Val, index: Val, value: Val) -> Val:
     """The vector with one component changed."""
     if not isinstance(base, Vec):
         why = "a tuple does not change" if isinstance(base, Tup) else ""
-        ctx.error(f"an element of {describe(base)} is assigned", why=why, hint="lw.Vector([...])")
+        raise ctx.error(f"an element of {describe(base)} is assigned", why=why, hint="lw.Vector([...])")
     first = typed(ctx, base)
     assert isinstance(first, Vec)
     items = list(first.items)
-    new = convert(ctx, number(ctx, value, "for a component"), _type(items[0]), "the vector's component")
+    new = convert(ctx, number(ctx, value, "for a component"), ctx.dtype_of(items[0]), "the vector's component")
     if isinstance(index, Const):
         items[_position(ctx, base, index)] = new
         return Vec(tuple(items))
     at = _integer(ctx, index, base)
     for k, old in enumerate(items):
-        here = ctx.op("eq", at, ctx.constant(k, _type(at)))
+        here = ctx.op("eq", at, ctx.constant(k, ctx.dtype_of(at)))
         items[k] = ctx.op("select", here, new, old)
     return Vec(tuple(items))
 
 
 def _integer(ctx: Context, index: Val, base: Val) -> Number:
     at = number(ctx, index, "as an index")
-    if not _type(at).is_int:
-        ctx.error(f"{describe(base)} at {describe(index)}", why="an index is an integer", hint="lw.cast(x, lw.i32)")
+    if not ctx.dtype_of(at).is_int:
+        raise ctx.error(
+            f"{describe(base)} at {describe(index)}", why="an index is an integer", hint="lw.cast(x, lw.i32)"
+        )
     return at
-
-
-def _type(n: Number) -> DType:
-    assert n.dtype is not None
-    return n.dtype
 
 
 # ---- methods ------------------------------------------------------------------------------------------------------
@@ -136,14 +135,16 @@ def _arithmetic(ctx: Context, v: Vec) -> list[Number]:
 def _dot(ctx: Context, a: Vec, other: Val) -> Val:
     """a[0] * b[0] + a[1] * b[1] + ..., from left to right."""
     if not isinstance(other, Vec) or len(other.items) != len(a.items):
-        ctx.error(f"dot of {describe(a)} and {describe(other)}", why="it takes two vectors of one length")
-    products = [ctx.op("mul", *unify(ctx, [x, y])) for x, y in zip(_arithmetic(ctx, a), _arithmetic(ctx, other), strict=True)]
+        raise ctx.error(f"dot of {describe(a)} and {describe(other)}", why="it takes two vectors of one length")
+    products = [
+        ctx.op("mul", *unify(ctx, [x, y])) for x, y in zip(_arithmetic(ctx, a), _arithmetic(ctx, other), strict=True)
+    ]
     return reduce(lambda x, y: ctx.op("add", x, y), products)
 
 
 def _cross(ctx: Context, a: Vec, other: Val) -> Val:
     if not isinstance(other, Vec) or len(a.items) != 3 or len(other.items) != 3:
-        ctx.error(f"cross of {describe(a)} and {describe(other)}", why="it takes two vectors of 3")
+        raise ctx.error(f"cross of {describe(a)} and {describe(other)}", why="it takes two vectors of 3")
     x, y = _arithmetic(ctx, a), _arithmetic(ctx, other)
 
     def minor(i: int, j: int) -> Number:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from .nodes import Array, Block, Kernel, Local, Op, Program, Shared, Value
+from .nodes import Array, Block, Kernel, Memory, Op, Program, Shared, Value
 
 
 class _Names:
     """Readable, unique names: `%total`, `%total.1`, `%7`."""
 
-    def __init__(self) -> None:
-        self._of: dict[Value, str] = {}
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._of: dict[Value | Memory, str] = {}
         self._taken: dict[str, int] = {}
         self._count = 0
 
-    def __call__(self, value: Value) -> str:
-        name = self._of.get(value)
+    def __call__(self, thing: Value | Memory) -> str:
+        name = self._of.get(thing)
         if name is None:
-            name = self._of[value] = "%" + self._fresh(value.hint)
+            hint = thing.hint if isinstance(thing, Value) else thing.name
+            name = self._of[thing] = self._prefix + self._fresh(hint)
         return name
 
     def _fresh(self, hint: str) -> str:
@@ -31,10 +33,6 @@ class _Names:
 
 
 def _attr(value: Any) -> str:
-    if isinstance(value, (Array, Shared, Local)):
-        return value.name
-    if isinstance(value, Block):
-        return "{...}"
     if isinstance(value, float):
         return value.hex() if value == value and abs(value) != float("inf") else repr(value)
     return repr(value) if isinstance(value, str) else str(value)
@@ -42,7 +40,8 @@ def _attr(value: Any) -> str:
 
 class _Printer:
     def __init__(self) -> None:
-        self.name = _Names()
+        self.name = _Names("%")
+        self.memory = _Names("")
         self.lines: list[str] = []
 
     def values(self, values: tuple[Value, ...]) -> str:
@@ -62,7 +61,7 @@ class _Printer:
             attrs.pop("dtype", None)
         words = [op.opcode]
         if mem is not None:
-            words.append(_attr(mem))
+            words.append(self.memory(mem))
         if op.operands:
             words.append(self.values(op.operands))
         words += [f"{k}={_attr(v)}" for k, v in attrs.items()]
@@ -84,13 +83,13 @@ class _Printer:
         if block.yields:
             self.lines.append(f"{indent}yield {self.values(block.yields)}")
 
-
-def memory_text(mem: Array | Shared | Local) -> str:
-    """`a: f32[ndim 2, strided]` or `tile: f32[16, 16]`."""
-    if isinstance(mem, Array):
-        notes = ("" if mem.contiguous else ", strided") + ("" if mem.writable else ", read-only")
-        return f"{mem.name}: {mem.dtype}[ndim {mem.ndim}{notes}]"
-    return f"{mem.name}: {mem.dtype}{list(mem.shape)}"
+    def declared(self, mem: Memory) -> str:
+        """`a: f32[ndim 2, strided]`, `shared tile: f32[16, 16]` or `local window: f32[3]`."""
+        if isinstance(mem, Array):
+            notes = ("" if mem.contiguous else ", strided") + ("" if mem.writable else ", read-only")
+            return f"{self.memory(mem)}: {mem.dtype}[ndim {mem.ndim}{notes}]"
+        kind = "shared" if isinstance(mem, Shared) else "local"
+        return f"{kind} {self.memory(mem)}: {mem.dtype}{list(mem.shape)}"
 
 
 def to_text(what: Program | Kernel | Block) -> str:
@@ -99,11 +98,16 @@ def to_text(what: Program | Kernel | Block) -> str:
     if isinstance(what, Block):
         printer.block(what, "")
         return "\n".join(printer.lines) + "\n"
-    head = [memory_text(m) for m in what.memories] + [f"{printer.name(v)}: {v.type}" for v in what.scalars]
+    head = [printer.declared(m) for m in what.memories] + [printer.typed((v,)) for v in what.scalars]
     facts = f"W={what.subgroup_size} index={what.index_type}"
+    offsets: dict[Shared, int] = {}
     if isinstance(what, Kernel):
         facts += f" block_dim={what.block_dim}" + (" regular" if what.regular else "")
-        facts += "".join(f" shared@{offset} {memory_text(m)}" for m, offset in what.shared.items())
+        offsets = what.shared
     printer.lines.append(f"{type(what).__name__.lower()} {what.name}({', '.join(head)}) {facts} {{")
+    for mem in dict.fromkeys(op.attrs["mem"] for op in what.body.walk() if "mem" in op.attrs):
+        if not isinstance(mem, Array):
+            at = f" at {offsets[mem]}" if mem in offsets else ""
+            printer.lines.append(f"  {printer.declared(mem)}{at}")
     printer.block(what.body, "  ")
     return "\n".join(printer.lines) + "\n}\n"

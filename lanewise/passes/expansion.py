@@ -22,7 +22,7 @@ def expand(kernel: Kernel, natives: Natives = ()) -> Kernel:
 class _Expand:
     def __init__(self, kernel: Kernel, natives: Natives) -> None:
         self.b = Builder(kernel.subgroup_size, block_dim=kernel.block_dim)
-        self.keeps = natives if callable(natives) else lambda op: op.opcode in natives
+        self.keeps: Callable[[Op], bool] = natives if callable(natives) else lambda op: op.opcode in natives
         self.names: dict[Value, Value] = {}
 
     def block(self, block: Block) -> Block:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from .. import __version__
 from ..errors import LanewiseError
 
 
@@ -38,7 +38,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"lanewise {version('lanewise')}")
+        print(f"lanewise {__version__}")
         raise typer.Exit
 
 

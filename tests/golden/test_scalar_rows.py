@@ -1,7 +1,7 @@
 """The arithmetic that the GPU backends emit, run on this machine and compared with each row's meaning.
 
-The emission is the same for every target, so what it computes can be checked without a GPU: each row becomes a loop over
-arrays, compiled for the host.  Inputs hold all the values at which such code goes wrong.
+The emission is the same for every target, so what it computes can be checked without a GPU: each row becomes a loop
+over arrays, compiled for the host.  Inputs hold all the values at which such code goes wrong.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def edge_values(t: DType) -> np.ndarray[Any, Any]:
         return np.array(found, t.np)
     facts = np.finfo(t.np)
     plain = [0.0, 0.1, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 3.1, 7.0, 100.0, 127.5, 255.99, 2049.0, 60000.0]
-    limits = [facts.tiny, facts.smallest_subnormal, facts.tiny * 1.5, facts.max, facts.eps, 1 + facts.eps, 2.0**31, 2.0**63]
+    limits = [facts.tiny, facts.smallest_subnormal, facts.tiny * 1.5, facts.max, facts.eps, 1 + facts.eps]
     with np.errstate(over="ignore"):
-        found = np.array([*plain, *limits, np.inf], np.float64).astype(t.np)
+        found = np.array([*plain, *limits, 2.0**31, 2.0**63, np.inf], np.float64).astype(t.np)
     return np.concatenate([found, -found, np.array([np.nan], t.np)])
 
 
@@ -68,6 +68,7 @@ def _jit() -> llvm.LLJIT:
     return llvm.create_lljit_compiler(machine)
 
 
+@cache
 def compiled(opcode: str, sources: tuple[DType, ...], result: DType) -> Any:
     """The row as a function over arrays of one length: (sources..., result, length)."""
     w = Writer()
@@ -81,20 +82,20 @@ def compiled(opcode: str, sources: tuple[DType, ...], result: DType) -> Any:
     args: list[str] = []
     for number, t in enumerate(sources):
         ty = memory_type(t)
-        place = w.let(f"getelementptr {ty}, ptr %p{number}, i64 {index.name}")
+        place = w.let(f"getelementptr {ty}, ptr %array{number}, i64 {index.name}")
         value = w.let(f"load {ty}, ptr {place}")
         args.append(w.let(f"icmp ne i8 {value}, 0") if t.is_bool else value)
     op = Op(opcode, tuple(Value(t) for t in sources), (Value(result),), {"dtype": result})
     value = ROWS[opcode](w, op, args)
     value = w.let(f"zext i1 {value} to i8") if result.is_bool else value
-    place = w.let(f"getelementptr {memory_type(result)}, ptr %p{count}, i64 {index.name}")
+    place = w.let(f"getelementptr {memory_type(result)}, ptr %array{count}, i64 {index.name}")
     w.do(f"store {memory_type(result)} {value}, ptr {place}")
     index.add(w.let(f"add i64 {index.name}, 1"), w.label)
     w.jump("head")
     w.start("done")
     w.do("ret void")
     name = "_".join(("row", opcode, *map(str, sources), str(result)))
-    pointers = ", ".join(f"ptr %p{number}" for number in range(count + 1))
+    pointers = ", ".join(f"ptr %array{number}" for number in range(count + 1))
     text = f"define void @{name}({pointers}, i64 %n) {{\n{w.body()}\n}}\n"
     text = "\n".join([text, *w.library, *w.declarations.values()])
     library = llvm.JITLibraryBuilder().add_ir(text).add_current_process().export_symbol(name).link(_jit(), name)
@@ -122,7 +123,7 @@ def assert_same_bits(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any], inpu
         raise AssertionError(f"of {[a[at] for a in inputs]}: got {got[at]!r}, want {want[at]!r} ({wrong.sum()} wrong)")
 
 
-@pytest.mark.parametrize(("opcode", "t", "count"), CASES, ids=lambda x: str(x))
+@pytest.mark.parametrize(("opcode", "t", "count"), CASES, ids=str)
 def test_row(opcode: str, t: DType, count: int) -> None:
     row = OPCODES[opcode]
     (result,) = row.infer((t,) * count, {})
@@ -136,11 +137,12 @@ def test_row(opcode: str, t: DType, count: int) -> None:
     assert_same_bits(compiled(opcode, (t,) * count, result)(*inputs), want, inputs)
 
 
-@pytest.mark.parametrize("target", dtypes.ALL, ids=str)
-@pytest.mark.parametrize("source", dtypes.ALL, ids=str)
+# The host converts f64 to f16 by a library call; GPUs have an instruction.
+CASTS = [(a, b) for a in dtypes.ALL for b in dtypes.ALL if (a, b) != (dtypes.f64, dtypes.f16)]
+
+
+@pytest.mark.parametrize(("source", "target"), CASTS, ids=str)
 def test_cast(source: DType, target: DType) -> None:
-    if (source, target) == (dtypes.f64, dtypes.f16):
-        pytest.skip("the host converts f64 to f16 by a library call; GPUs have an instruction")
     inputs = edge_values(source)
     with np.errstate(all="ignore"):
         assert OPCODES["cast"].meaning is not None
@@ -153,11 +155,9 @@ def test_cast(source: DType, target: DType) -> None:
 def test_float_remainders_of_many_pairs(opcode: str, t: DType) -> None:
     """Any bits at all: quotients up to the ratio of the largest to the smallest number."""
     rng = np.random.default_rng(11)
-    words = rng.integers(0, 1 << t.bits, (2, 4000), np.uint64, endpoint=False) if t.bits < 64 else rng.integers(
-        0, (1 << 64) - 1, (2, 4000), np.uint64
-    )
-    a, b = words.astype(f"u{t.itemsize}").view(t.np)
+    a, b = np.frombuffer(rng.bytes(2 * 4000 * t.itemsize), t.np).reshape(2, -1)
+    meaning = OPCODES[opcode].meaning
+    assert meaning is not None
     with np.errstate(all="ignore"):
-        assert OPCODES[opcode].meaning is not None
-        want = OPCODES[opcode].meaning(a, b)
+        want = meaning(a, b)
     assert_same_bits(compiled(opcode, (t, t), t)(a, b), want, (a, b))

@@ -53,7 +53,7 @@ def test_run_time_index(device: lw.Device, number: int, dtype: lw.DType) -> None
     size, steps = device.subgroup_size, device.subgroup_size.bit_length()
     functions = tuple(getattr(subgroup, f"{name}_tiled") for name in NAMES)
     index_type = INTEGER_DTYPES[number % len(INTEGER_DTYPES)]
-    for case in cases(size):
+    for case in cases(size, dtype):
         x = values(dtype, case.n)
         near = np.random.default_rng(case.n).integers(-size if index_type.is_signed else 0, size + 1, case.n)
         far = values(index_type, case.n, seed=1)
@@ -102,7 +102,7 @@ def constant(
 def test_constant_index(device: lw.Device, name: str, dtype: lw.DType) -> None:
     size, steps = device.subgroup_size, device.subgroup_size.bit_length()
     amounts = tuple(tuple(sorted({0, 1 % (1 << k), (1 << k) // 2 % (1 << k), (1 << k) - 1})) for k in range(steps))
-    for case in cases(size):
+    for case in cases(size, dtype):
         x = values(dtype, case.n)
         everyone = np.zeros((steps, 4, case.n), dtype.np)
         masked = np.zeros_like(everyone)
@@ -129,7 +129,7 @@ def first(x: lw.types.ndarray(), active: lw.types.ndarray(), out: lw.types.ndarr
 
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
 def test_broadcast_first(device: lw.Device, dtype: lw.DType) -> None:
-    for case in cases(device.subgroup_size):
+    for case in cases(device.subgroup_size, dtype):
         x = values(dtype, case.n)
         out = np.zeros((2, case.n), dtype.np)
         with lw.use(device):

@@ -42,7 +42,7 @@ def test_quads(device: lw.Device, dtype: lw.DType, masked: bool) -> None:
         with lw.use(device), pytest.raises(lw.CompileError, match="4"):
             quads(*_arrays(dtype), 4, masked)
         return
-    for case in cases(device.subgroup_size):
+    for case in cases(device.subgroup_size, dtype):
         x = values(dtype, case.n)
         moved, voted = np.zeros((7, case.n), dtype.np), np.full((2, case.n), -1, np.int32)
         with lw.use(device):

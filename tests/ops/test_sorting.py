@@ -40,7 +40,7 @@ def sort_pairs(
 def test_sort(device: lw.Device, number: int, dtype: lw.DType, masked: bool) -> None:
     size, steps = device.subgroup_size, device.subgroup_size.bit_length()
     payload_type = NUMERIC_DTYPES[(number * 7 + 3) % len(NUMERIC_DTYPES)]
-    for case in cases(size):
+    for case in cases(size, dtype):
         keys, payload = values(dtype, case.n), values(payload_type, case.n, seed=1)
         out_keys, out_payload = np.zeros((steps, case.n), dtype.np), np.zeros((steps, case.n), payload_type.np)
         alone = np.zeros_like(out_keys)

@@ -44,7 +44,7 @@ def votes(
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
 def test_votes(device: lw.Device, dtype: lw.DType, masked: bool) -> None:
     size, steps = device.subgroup_size, device.subgroup_size.bit_length()
-    for case in cases(size):
+    for case in cases(size, dtype):
         for spread in ("mixed", "few", "same"):
             x = values(dtype, case.n)
             if spread == "few":
@@ -114,7 +114,7 @@ def bit_tools(
 
 def test_bit_tools(device: lw.Device) -> None:
     size = device.subgroup_size
-    for case in cases(size):
+    for case in cases(size, lw.i32):
         x = values(lw.i32, case.n)
         given = values(lw.u64, case.n)
         counts = np.full((11, case.n), -7, np.int32)

@@ -1,5 +1,7 @@
-"""What each architecture has between lanes.  LLVM aborts the process on an instruction that its target lacks, so nothing
-is emitted that is not in this table."""
+"""What each architecture has between lanes.
+
+LLVM aborts the process on an instruction that its target lacks, so nothing is emitted that is not in this table.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import environ
 from pathlib import Path
 
@@ -27,33 +28,36 @@ _SWITCHES = {
 }
 
 
-def emit_llvm(kernel: Kernel, arch: str = "gfx942", subgroup_size: int = 64, items: int = 1) -> str:
+def emit_llvm(kernels: Sequence[Kernel], arch: str = "gfx942", subgroup_size: int = 64, items: int = 1) -> str:
     """The LLVM IR that `emit_amdgpu` compiles."""
     target = AmdTarget(arch, subgroup_size)
-    text = module_text(target, [(kernel, items if can_interleave(kernel) else 1)], _machine(target))
+    text = module_text(target, [(k, items if can_interleave(k) else 1) for k in kernels], _machine(target))
     return text + _switches(target) if LIBRARY_CALL in text else text
 
 
-def emit_amdgpu(kernel: Kernel, arch: str = "gfx942", subgroup_size: int = 64, items: int = 1) -> str:
-    """Assembly of a kernel in convergent form; its one argument is the argument block."""
+def emit_amdgpu(kernels: Sequence[Kernel], arch: str = "gfx942", subgroup_size: int = 64, items: int = 1) -> str:
+    """Assembly of kernels in convergent form; the one argument of each is its argument block.
+
+    `items` is the number of logical blocks that a thread carries at a time, where the kernel allows it.
+    """
     target = AmdTarget(arch, subgroup_size)
-    return _machine(target).emit_assembly(_compiled(target, kernel, items))
+    return _machine(target).emit_assembly(_compiled(target, kernels, items))
 
 
-def emit_object(kernel: Kernel, arch: str = "gfx942", subgroup_size: int = 64, items: int = 1) -> bytes:
+def emit_object(kernels: Sequence[Kernel], arch: str = "gfx942", subgroup_size: int = 64, items: int = 1) -> bytes:
     """A relocatable ELF object, which a linker turns into a code object."""
     target = AmdTarget(arch, subgroup_size)
-    return _machine(target).emit_object(_compiled(target, kernel, items))
+    return _machine(target).emit_object(_compiled(target, kernels, items))
 
 
 def _machine(target: AmdTarget) -> llvm.TargetMachine:
     return target_machine(target.triple, target.arch, target.machine_features)
 
 
-def _compiled(target: AmdTarget, kernel: Kernel, items: int) -> llvm.ModuleRef:
-    text = emit_llvm(kernel, target.arch, target.subgroup_size, items)
+def _compiled(target: AmdTarget, kernels: Sequence[Kernel], items: int) -> llvm.ModuleRef:
+    text = emit_llvm(kernels, target.arch, target.subgroup_size, items)
     libraries = [device_library()] if LIBRARY_CALL in text else []
-    return optimised(text, _machine(target), [kernel], libraries)
+    return optimised(text, _machine(target), kernels, libraries)
 
 
 def _switches(target: AmdTarget) -> str:
@@ -65,7 +69,8 @@ def _switches(target: AmdTarget) -> str:
 
 def device_library() -> Path:
     """ROCm's mathematics as bitcode."""
-    roots = [Path(environ.get("ROCM_PATH", "/opt/rocm")) / "amdgcn/bitcode", Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")]
+    rocm, debian = Path(environ.get("ROCM_PATH", "/opt/rocm")), Path("/usr/lib/x86_64-linux-gnu")
+    roots = [root / "amdgcn/bitcode" for root in (rocm, debian)]
     for root in roots:
         if (found := root / "ocml.bc").is_file():
             return found

@@ -1,16 +1,17 @@
 """Data-parallel primitives: the moves between lanes that cost one ALU instruction, and which pattern each makes.
 
-(ISA documents, "DPP_CTRL enumeration".)  A row is 16 lanes, a bank 4 of them.  `update.dpp(old, x, control, rows, banks)`
-gives lane l the x of its source lane where its row and its bank are enabled and the source exists, else `old`.  All lanes
-are active whenever these run.
+(ISA documents, "DPP_CTRL enumeration".)  A row is 16 lanes, a bank 4 of them.  `update.dpp(old, x, control, rows,
+banks)` gives lane l the x of its source lane where its row and its bank are enabled and the source exists, else `old`.
+All lanes are active whenever these run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from typing import Any
 
 from ..llvm.lanes import Pattern
 from ..llvm.text import Writer
@@ -111,28 +112,41 @@ class Pair:
     banks: int
 
 
-def _banks_made(control: Control, sources: Pattern, *, keeping: bool) -> int:
-    """The set of banks, a bit each, in which a control makes the pattern; `keeping`, with lanes without a source."""
-    made = control.pattern if keeping else control.reads
-    return sum(
-        1 << bank for bank in range(len(sources) // BANK)
-        if made[bank * BANK : (bank + 1) * BANK] == sources[bank * BANK : (bank + 1) * BANK]
-    )
+def _by_bank(lanes: tuple[int | None, ...]) -> tuple[tuple[int | None, ...], ...]:
+    return tuple(lanes[start : start + BANK] for start in range(0, len(lanes), BANK))
+
+
+@lru_cache(maxsize=8)
+def _bank_table(features: Features, size: int) -> list[tuple[Control, Any, Any]]:
+    """Each control with what its banks read, and what they hold when lanes without a source keep theirs."""
+    return [(c, _by_bank(c.reads), _by_bank(c.pattern)) for c in controls(features, size).values()]
+
+
+def _agreeing(a: Sequence[Any], b: Sequence[Any]) -> int:
+    """The set of banks, a bit each, in which two agree."""
+    return sum(1 << bank for bank, (x, y) in enumerate(zip(a, b, strict=True)) if x == y)
+
+
+@lru_cache(maxsize=256)
+def _hull(banks: int) -> tuple[int, int, int]:
+    """The smallest row mask and bank mask that enable a set of banks, and the set that they enable."""
+    numbers = [n for n in range(ROW) if banks >> n & 1]
+    in_rows = sum(1 << row for row in {n // 4 for n in numbers})
+    in_banks = sum(1 << bank for bank in {n % 4 for n in numbers})
+    enabled = sum(1 << n for n in range(ROW) if in_rows >> n // 4 & 1 and in_banks >> n % 4 & 1)
+    return in_rows, in_banks, enabled
 
 
 @lru_cache(maxsize=256)
 def pair(features: Features, sources: Pattern) -> Pair | None:
     """Two controls that make a pattern together, the second under a mask of rows and banks."""
-    everything = (1 << len(sources) // BANK) - 1
-    table = controls(features, len(sources)).values()
-    seconds = [(made, c) for c in table if (made := _banks_made(c, sources, keeping=False))]
-    for first in table:
-        missing = everything & ~_banks_made(first, sources, keeping=True)
-        numbers = [n for n in range(len(sources) // BANK) if missing >> n & 1]
-        rows = sum(1 << r for r in {n // 4 for n in numbers})
-        banks = sum(1 << b for b in {n % 4 for n in numbers})
-        covered = sum(1 << n for n in range(len(sources) // BANK) if rows >> n // 4 & 1 and banks >> n % 4 & 1)
+    wanted = _by_bank(sources)
+    everything = (1 << len(wanted)) - 1
+    table = _bank_table(features, len(sources))
+    seconds = [(made, control) for control, reads, _ in table if (made := _agreeing(reads, wanted))]
+    for first, _, kept in table:
+        rows, banks, enabled = _hull(everything & ~_agreeing(kept, wanted))
         for made, second in seconds:
-            if covered & ~made == 0:
+            if enabled & ~made == 0:
                 return Pair(first, second, rows, banks)
     return None

@@ -111,23 +111,19 @@ def _other_half(w: Writer, features: Features, x: str, sources: Pattern, lane: s
 
 
 def _carried_shift(w: Writer, features: Features, x: str, sources: Pattern, lane: str) -> str | None:
-    """A shift within rows whose end lanes read the neighbouring row: up and down by one where no wave_shr exists."""
+    """A shift within rows, after the lanes that it leaves alone have read the neighbouring row."""
     if not features.row_masks:
         return None
-    size = len(sources)
-    for n in range(1, ROW):
-        for word, sign, ends in ((dpp.ROW_SHR | n, -1, range(n)), (dpp.ROW_SHL | n, 1, range(ROW - n, ROW))):
-            inner = [lane for lane in range(size) if lane % ROW not in ends]
-            if any(sources[lane] != lane + sign * n for lane in inner):
-                continue
-            # Only the end lanes of a row matter; the others may select anything.
-            rows = sum(1 << row for row in range(size // ROW) if sources[row * ROW + ends[0]] != row * ROW + ends[0])
-            asked = tuple(s if lane % ROW in ends else (lane // ROW ^ 1) * ROW for lane, s in enumerate(sources))
-            kept = all(sources[lane] == lane for lane in range(size) if lane % ROW in ends and not rows >> lane // ROW & 1)
-            select = _selected(asked, rows, 1) if kept and rows else None
-            if select is not None:
-                carried = dpp.move(w, x, _permlane16(w, x, select, 1), dpp.IDENTITY, rows)
-                return dpp.move(w, carried, x, word)
+    for shift in dpp.controls(features, len(sources)).values():
+        if shift.total or any(read not in (None, source) for read, source in zip(shift.reads, sources, strict=True)):
+            continue
+        edge = [lane for lane, read in enumerate(shift.reads) if read is None]
+        rows = sum(1 << row for row in {lane // ROW for lane in edge if sources[lane] != lane})
+        # What the other lanes select will be overwritten: the neighbour's first lane is as good as any.
+        asked = tuple(sources[lane] if lane in edge else (lane // ROW ^ 1) * ROW for lane in range(len(sources)))
+        if (select := _selected(asked, rows, 1)) is not None:
+            carried = dpp.move(w, x, _permlane16(w, x, select, 1), dpp.IDENTITY, rows)
+            return dpp.move(w, carried, x, shift.word)
     return None
 
 

@@ -12,7 +12,7 @@ from ... import dtypes
 from ...ir import Kernel, Op
 from ..llvm.arithmetic import widened
 from ..llvm.lanes import Pattern
-from ..llvm.target import SHARED, Native, Target, entry_name
+from ..llvm.target import SHARED, Target, entry_name
 from ..llvm.text import Writer, scalar_type, suffix
 from .arch import features
 from .natives import natives_of
@@ -26,7 +26,7 @@ class AmdTarget(Target):
     triple = "amdgcn-amd-amdhsa"
     local_space = 5
     argument_space = 4
-    scopes: ClassVar[dict[str, str]] = {"subgroup": "wavefront", "block": "workgroup", "grid": "agent"}
+    scopes = {"subgroup": "wavefront", "block": "workgroup", "grid": "agent"}
     # Device memory of a GPU is never fine-grained; without this every float atomic is a loop.
     atomic_notes = ", !amdgpu.no.fine.grained.memory !1"
 
@@ -34,7 +34,7 @@ class AmdTarget(Target):
         self.arch = arch
         self.subgroup_size = subgroup_size
         self.features = features(arch, subgroup_size)
-        self.natives: dict[str, Native] = natives_of(self.features, subgroup_size)
+        self.natives = natives_of(self.features, subgroup_size)
 
     # ---- the function --------------------------------------------------------------------------------------------
     def signature(self, kernel: Kernel, argument_bytes: int) -> str:

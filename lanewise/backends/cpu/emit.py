@@ -14,7 +14,13 @@ from .host import Host
 from .lanes import LANES
 from .memory import MEMORY
 
-EMITTERS: dict[str, Emitter] = VALUES | MEMORY | ATOMICS | CONTROL | LANES
+def _nothing(body: Body, op: Op) -> None:
+    """A subgroup's lanes go in step; a barrier of a block of one subgroup is one of that subgroup."""
+
+
+EMITTERS: dict[str, Emitter] = (
+    VALUES | MEMORY | ATOMICS | CONTROL | LANES | {"subgroup.barrier": _nothing, "block.barrier": _nothing}
+)
 """The emission of every opcode that is not an arithmetic row."""
 
 
@@ -25,7 +31,7 @@ def emit_module(kernel: Kernel, host: Host, sites: list[records.Site]) -> str:
     """
     slots = Slots(kernel)
     coroutine = driver.suspends(kernel)
-    emitters = EMITTERS | records.emitters(sites) | {"block.barrier": _suspend if coroutine else _nothing}
+    emitters = EMITTERS | records.emitters(sites) | ({"block.barrier": _suspend} if coroutine else {})
     levels = analyse(kernel.body, kernel.scalars, kernel.subgroup_size)
     body = Body(kernel, levels, slots, host, emitters)
     body.block(kernel.body)
@@ -50,13 +56,9 @@ def _suspend(body: Body, op: Op) -> None:
     body.text.begin(go_on)
 
 
-def _nothing(body: Body, op: Op) -> None:
-    """The block is one subgroup, or its subgroups run one after another and never meet."""
-
-
 def supported() -> frozenset[str]:
     """The opcodes that this backend emits."""
-    return frozenset(EMITTERS) | frozenset(ROWS) | frozenset(libm.MATH) | {"print", "assert", "block.barrier"}
+    return frozenset(EMITTERS) | frozenset(ROWS) | frozenset(libm.MATH) | {"print", "assert"}
 
 
 assert not supported() - set(OPCODES)

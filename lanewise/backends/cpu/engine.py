@@ -12,8 +12,9 @@ from math import prod
 import numpy as np
 
 from ... import dtypes
+from ...cache import Entry, fetch
 from ...dtypes import DType
-from ...ir import Op, Program
+from ...ir import Kernel, Op, Program, to_text
 from ...passes import parallel_loops, prepare
 from ...passes.host import compile_host
 from ...passes.outline import captured_scalars
@@ -138,27 +139,38 @@ class _Loop:
         self._pool: Pool | None = None
         self._lock = threading.Lock()
         self._general: Linked | None = None
-        self._suspends = False
-        self.texts = [self._text(regular=True)]
-        self._regular = self._compiled(self.texts[0], "run")
+        self._regular, self._suspends = self._compiled(regular=True)
         self._run_address = self._regular["run"]
 
-    def _text(self, *, regular: bool) -> str:
-        kernel = prepare(self._program, self._number, regular=regular, max_shared_bytes=SHARED_BYTES)
-        self._suspends = suspends(kernel)
-        return emit_module(kernel, host(), self._sites)
+    @property
+    def texts(self) -> list[str]:
+        """The LLVM IR of the variants that are loaded."""
+        variants = (True,) if self._general is None else (True, False)
+        return [emit_module(self._prepared(regular), host(), []) for regular in variants]
 
-    def _compiled(self, text: str, export: str) -> Linked:
-        return jit().link(jit().compile(text), (export,))
+    def _prepared(self, regular: bool) -> Kernel:
+        return prepare(self._program, self._number, regular=regular, max_shared_bytes=SHARED_BYTES)
+
+    def _compiled(self, *, regular: bool) -> tuple[Linked, bool]:
+        """The code of a variant, and whether it suspends; from the disk cache where it was compiled before."""
+
+        def make() -> Entry:
+            kernel = self._prepared(regular)
+            return Entry(jit().compile(emit_module(kernel, host(), self._sites)), {"suspends": suspends(kernel)})
+
+        name = "run" if regular else "general"
+        if self._records:  # emission notes the places of print and assert, too
+            entry = make()
+        else:
+            entry = fetch((to_text(self._program), f"{name} {self._number}", *jit().target), make)
+        return jit().link(entry.code, (name,)), entry.header["suspends"]
 
     def _general_address(self) -> int:
         general = self._general
         if general is None:
             with self._lock:
                 if self._general is None:
-                    text = self._text(regular=False)
-                    self._general = self._compiled(text, "general")
-                    self.texts.append(text)
+                    self._general, _ = self._compiled(regular=False)
                 general = self._general
         return general["general"]
 

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 import llvmlite
 import llvmlite.binding as llvm
 
-from ... import cache
 from ...errors import CompileError
 from . import libm
 from .host import host
@@ -54,14 +53,14 @@ class Jit:
         return module
 
     def compile(self, text: str) -> bytes:
-        """LLVM IR to an object file for this machine, or the one that the disk cache has."""
+        """LLVM IR to an object file for this machine."""
+        with _lock:
+            return self._machine.emit_object(self._optimised(text))
 
-        def make() -> cache.Entry:
-            with _lock:
-                return cache.Entry(self._machine.emit_object(self._optimised(text)))
-
-        target = (self._machine.triple, host().cpu, host().features, f"speed {SPEED_LEVEL}")
-        return cache.fetch((text, TOOLCHAIN, *target), make).code
+    @property
+    def target(self) -> tuple[str, ...]:
+        """What else than the text shapes the object: a part of every key of the disk cache."""
+        return TOOLCHAIN, self._machine.triple, host().cpu, host().features, f"speed {SPEED_LEVEL}"
 
     def assembly(self, text: str) -> str:
         """What `compile` makes of it, to be read."""

@@ -14,6 +14,7 @@ import os
 import threading
 from functools import cache
 
+from ...cache import Entry, fetch
 from .driver import SCRATCH_BYTES, SHARED_BYTES
 from .jit import Linked, jit
 
@@ -246,7 +247,8 @@ out:
 @cache
 def _native() -> Linked:
     compiler = jit()
-    return compiler.link(compiler.compile(TEXT), ("prepare", "stop", "worker", "launch"))
+    entry = fetch((TEXT, *compiler.target), lambda: Entry(compiler.compile(TEXT)))
+    return compiler.link(entry.code, ("prepare", "stop", "worker", "launch"))
 
 
 _WITH_POOL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -36,7 +36,7 @@ class CudaTarget(Target):
     local_space = 0
     argument_space = 0
     # The lanes of a warp see what their block sees.
-    scopes: ClassVar[dict[str, str]] = {"subgroup": "block", "block": "block", "grid": "device"}
+    scopes = {"subgroup": "block", "block": "block", "grid": "device"}
     subgroup_size = 32
 
     def __init__(self, arch: str) -> None:
@@ -54,7 +54,8 @@ class CudaTarget(Target):
     def signature(self, kernel: Kernel, argument_bytes: int) -> str:
         arguments = f"ptr byval([{argument_bytes} x i8]) align 8 %args"
         threads = self.threads(kernel)
-        return f'define ptx_kernel void @{entry_name(kernel)}({arguments}) convergent nounwind "nvvm.reqntid"="{threads}"'
+        attributes = f'convergent nounwind "nvvm.reqntid"="{threads}"'
+        return f"define ptx_kernel void @{entry_name(kernel)}({arguments}) {attributes}"
 
     def shared_memory(self, kernel: Kernel) -> str:
         symbol, space = self.shared_symbol(kernel), f"addrspace({SHARED})"

@@ -1,9 +1,9 @@
 """One kernel as one LLVM function: structured control flow becomes blocks and phis, a value one scalar of a thread.
 
 The entry function runs a range of logical blocks, which the hardware's blocks share out: block `first + b`, then
-`first + b + grid`, ...  A thread may carry several logical blocks at a time (`items`): the straight-line part of the kernel
-is emitted for all of them side by side, so that their loads are in flight together; what has control flow of its own
-follows block by block.
+`first + b + grid`, ...  A thread may carry several logical blocks at a time (`items`): the straight-line part of the
+kernel is emitted for all of them side by side, so that their loads are in flight together; what has control flow of its
+own follows block by block.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The float remainder, exact at any quotient, as a function that generated code calls.
 
-No GPU has one (NVPTX expands `frem` to `a - trunc(a / b) * b`, which is wrong once the quotient does not fit the mantissa),
-so it is done on the mantissas, in integers: with a = ma * 2**ea and b = mb * 2**eb, the remainder is
+No GPU has one (NVPTX expands `frem` to `a - trunc(a / b) * b`, which is wrong once the quotient does not fit the
+mantissa), so it is done on the mantissas, in integers: with a = ma * 2**ea and b = mb * 2**eb, the remainder is
 ((ma * 2**(ea - eb)) mod mb) * 2**eb, and the power of two is taken as many bits at a time as fit in 64.
 """
 

@@ -3,5 +3,6 @@
 from .emit import SpirvModule, emit_spirv
 from .features import FULL, TYPICAL, Features
 from .interface import Interface
+from .natives import natives_of
 
-__all__ = ["FULL", "TYPICAL", "Features", "Interface", "SpirvModule", "emit_spirv"]
+__all__ = ["FULL", "TYPICAL", "Features", "Interface", "SpirvModule", "emit_spirv", "natives_of"]

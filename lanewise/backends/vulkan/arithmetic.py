@@ -1,8 +1,9 @@
 """Arithmetic rows as SPIR-V, with the meanings of `ir/arith.py`.
 
 What one instruction does is a row of `ONE_INSTRUCTION`; what takes more is a function in `EXPANDED`.  Vulkan leaves
-undefined, and we therefore never let happen: a division by zero or of the smallest integer by -1, a remainder of negative
-numbers, a shift by the width or more, a conversion of a float that does not fit, bit counting of anything but 32 bits.
+undefined, and we therefore never let happen: a division by zero or of the smallest integer by -1, a remainder of
+negative numbers, a shift by the width or more, a conversion of a float that does not fit, bit counting of anything but
+32 bits.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .spirv import Glsl, Id
 
 Emit: TypeAlias = Callable[[Code, Op], Id]
 
-# ---- rows of one instruction, by the kind of the first operand: int signed, unsigned, float, bool -------------------
+# ---- rows of one instruction, by the kind of the first operand: int signed, unsigned, float, bool --------------------
 _BITWISE = {"and": "And", "or": "Or", "xor": "Xor"}
 ONE_INSTRUCTION: dict[tuple[str, str], str] = {
     **{(name, kind): f"I{op}" for name, op in {"add": "Add", "sub": "Sub", "mul": "Mul"}.items() for kind in "iu"},
@@ -53,8 +54,6 @@ GLSL: dict[tuple[str, str], Glsl] = {
     ("fma", "f"): Glsl.Fma,
     ("floor", "f"): Glsl.Floor,
     ("ceil", "f"): Glsl.Ceil,
-    ("trunc", "f"): Glsl.Trunc,
-    ("round", "f"): Glsl.RoundEven,
 }
 
 
@@ -77,7 +76,7 @@ def _is_zero_constant(c: Code, value: Id, *, negative: bool) -> bool:
 
 
 def _plus_zero(c: Code, value: Id, dtype: DType) -> Id:
-    """`value + 0.0`, which changes -0 alone; drivers drop the addition of a literal zero, even when told to keep signs."""
+    """`value + 0.0`, which changes -0 alone.  Drivers drop the addition of a literal zero, even when told not to."""
     zero = c.m.const(0.0, dtype)
     return c.m("Select", dtype, c.m("FOrdEqual", bool_, value, zero), zero, value)
 
@@ -110,7 +109,7 @@ def sign_bit(c: Code, value: Id, dtype: DType) -> Id:
     return c.m("SLessThan", bool_, bits, c.m.u32(0))
 
 
-def pick(c: Code, a: Id, b: Id, dtype: DType, *, largest: bool) -> Id:
+def pick(c: Code, dtype: DType, a: Id, b: Id, *, largest: bool) -> Id:
     """minimumNumber or maximumNumber: NaN is skipped, -0 is below +0.  No instruction promises either."""
     m = c.m
     strictly = m("FOrdGreaterThan" if largest else "FOrdLessThan", bool_, a, b)
@@ -143,7 +142,29 @@ def _sqrt(c: Code, op: Op) -> Id:
     return result if working == dtype else c.m("FConvert", dtype, result)
 
 
-# ---- integers: division, shifts ----------------------------------------------------------------------------------------
+def _trunc(c: Code, op: Op) -> Id:
+    """In f64 not GLSL's Trunc, which loses the sign of zero on Mesa."""
+    (value,), dtype = c.values(op), op.result.type
+    if dtype.bits < 64:
+        return c.m.glsl(Glsl.Trunc, dtype, value)
+    negative = c.m("FOrdLessThan", bool_, value, c.m.const(0.0, dtype))
+    up, down = c.m.glsl(Glsl.Ceil, dtype, value), c.m.glsl(Glsl.Floor, dtype, value)
+    return c.m("Select", dtype, negative, up, down)
+
+
+def _round(c: Code, op: Op) -> Id:
+    """To even.  In f64 not RoundEven, which takes 1.5 to 1 on Mesa: adding 2**52 leaves no bits for a fraction."""
+    m, (value,), dtype = c.m, c.values(op), op.result.type
+    if dtype.bits < 64:
+        return m.glsl(Glsl.RoundEven, dtype, value)
+    magic = m.const(2.0**52, dtype)
+    magnitude = m.glsl(Glsl.FAbs, dtype, value)
+    rounded = m("FSub", dtype, m("FAdd", dtype, magnitude, magic), magic)
+    rounded = m("Select", dtype, sign_bit(c, value, dtype), m("FNegate", dtype, rounded), rounded)
+    return m("Select", dtype, m("FOrdLessThan", bool_, magnitude, magic), rounded, value)
+
+
+# ---- integers: division, shifts --------------------------------------------------------------------------------------
 def _divide(c: Code, op: Op) -> tuple[Id, Id]:
     """Quotient rounded down and remainder of the divisor's sign; both 0 for a zero divisor; min // -1 wraps."""
     m, (a, b), dtype = c.m, c.values(op), op.result.type
@@ -172,9 +193,11 @@ def _divide(c: Code, op: Op) -> tuple[Id, Id]:
 
 def _shift(c: Code, op: Op) -> Id:
     (a, n), dtype = c.values(op), op.result.type
-    known = c.m.value_of(n)
-    mask = dtype.bits - 1
-    amount = c.m("BitwiseAnd", dtype, n, c.m.const(mask, dtype)) if known is None else c.m.const(int(known) & mask, dtype)
+    known, width = c.m.value_of(n), dtype.bits
+    if known is None:
+        amount = c.m("BitwiseAnd", dtype, n, c.m.const(width - 1, dtype))
+    else:
+        amount = c.m.const(int(known) % width, dtype)
     kinds = {"shl": "ShiftLeftLogical", "shr": "ShiftRightArithmetic" if dtype.is_signed else "ShiftRightLogical"}
     return c.m.emit(kinds[op.opcode], dtype, a, amount, hint=op.result.hint)
 
@@ -184,7 +207,7 @@ def _integer_fma(c: Code, op: Op) -> Id:
     return c.m("IAdd", op.result.type, c.m("IMul", op.result.type, a, b), addend)
 
 
-# ---- bool comparisons, as of 0 and 1 --------------------------------------------------------------------------------------
+# ---- bool comparisons, as of 0 and 1 ---------------------------------------------------------------------------------
 def _bool_compare(c: Code, op: Op) -> Id:
     a, b = c.values(op)
     if op.opcode in ("gt", "ge"):
@@ -193,7 +216,7 @@ def _bool_compare(c: Code, op: Op) -> Id:
     return c.m("LogicalAnd" if op.opcode in ("lt", "gt") else "LogicalOr", bool_, not_a, b)
 
 
-# ---- conversions ----------------------------------------------------------------------------------------------------------
+# ---- conversions -----------------------------------------------------------------------------------------------------
 def _cast(c: Code, op: Op) -> Id:
     (value,), source, target = c.values(op), op.operands[0].type, op.result.type
     m = c.m
@@ -216,7 +239,7 @@ def _saturate(c: Code, value: Id, source: DType, target: DType) -> Id:
     The bounds are powers of two, exact in `source`, or infinite where its range is smaller than the integer's.
     """
     m = c.m
-    low = m.const(float(target.lowest), source)
+    low = m.const(-_power(target.bits - 1, source) if target.is_signed else 0.0, source)
     high = m.const(_power(target.bits - target.is_signed, source), source)
     too_low = m("FOrdLessThanEqual", bool_, value, low)
     too_high = m("FOrdGreaterThanEqual", bool_, value, high)
@@ -236,7 +259,7 @@ def _bitcast(c: Code, op: Op) -> Id:
     return c.bitcast(c.values(op)[0], op.operands[0].type, op.result.type)
 
 
-# ---- bits: Vulkan counts and reverses 32 of them -----------------------------------------------------------------------------
+# ---- bits: Vulkan counts and reverses 32 of them ---------------------------------------------------------------------
 def halves(c: Code, value: Id, dtype: DType) -> tuple[Id, Id]:
     """The low and the high word of 64 bits."""
     pair = c.m("Bitcast", c.m.vector(u32, 2), value)
@@ -300,6 +323,8 @@ EXPANDED: dict[str, Emit] = {
     "shr": _shift,
     "sqrt": _sqrt,
     "rsqrt": _sqrt,
+    "trunc": _trunc,
+    "round": _round,
     "div": _in_f32(lambda c, dtype, a, b: c.m("FDiv", dtype, a, b)),
     "select": lambda c, op: c.m.emit("Select", op.result.type, *c.values(op), hint=op.result.hint),
     "cast": _cast,
@@ -312,8 +337,8 @@ EXPANDED: dict[str, Emit] = {
 PER_KIND: dict[tuple[str, str], Emit] = {
     ("add", "f"): _float_add,
     ("sub", "f"): _float_sub,
-    ("min", "f"): lambda c, op: pick(c, *c.values(op), op.result.type, largest=False),
-    ("max", "f"): lambda c, op: pick(c, *c.values(op), op.result.type, largest=True),
+    ("min", "f"): lambda c, op: pick(c, op.result.type, *c.values(op), largest=False),
+    ("max", "f"): lambda c, op: pick(c, op.result.type, *c.values(op), largest=True),
     ("abs", "u"): lambda c, op: c.values(op)[0],
     **{("floordiv", kind): lambda c, op: _divide(c, op)[0] for kind in "iu"},
     **{("mod", kind): lambda c, op: _divide(c, op)[1] for kind in "iu"},

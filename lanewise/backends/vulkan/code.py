@@ -59,7 +59,7 @@ class Code:
         return self.m("SConvert" if source.is_signed else "UConvert", target, value)
 
     def bitcast(self, value: Id, source: DType, target: DType) -> Id:
-        if source.is_int and target.is_int or source == target:
+        if source == target or (source.is_int and target.is_int):
             return value
         return self.m("Bitcast", target, value)
 
@@ -85,7 +85,7 @@ class Code:
         return self.m.u32(scope)
 
     def semantics(self, memory: Semantics) -> Id:
-        """Acquire and release of these kinds of memory; in the Vulkan model with what was written made available too."""
+        """Acquire and release of these kinds of memory; the Vulkan model wants it said that others see it."""
         flags = memory | Semantics.AcquireRelease
         if self.vulkan_model:
             flags |= Semantics.MakeAvailable | Semantics.MakeVisible

@@ -3,8 +3,8 @@
 The IR's control flow is SPIR-V's: `if` is a selection, `loop` a loop that a flag controls at one place.
 
 A value that leaves a region goes through a Function variable, not an OpPhi.  That is what the compilers of shading
-languages emit, so it is what drivers are used to (several turn phis into such variables first), and a store is masked by
-the lanes that are still in a loop, where some software drivers let later rounds overwrite a value that is used outside.
+languages emit, so it is what drivers are used to (several turn phis into such variables first), and a store is masked
+by the lanes that are still in a loop, where some drivers let later rounds overwrite a value that is used outside.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ... import dtypes
 from ...dtypes import u32
 from ...ir import OPCODES, Block, Kernel, Op, Value
 from ...ir.arith import MATH
-from . import lanes
+from . import lanes, natives
 from .arithmetic import arithmetic
 from .code import Code
 from .features import Features, MissingFeature
@@ -43,7 +43,7 @@ class SpirvModule:
         i = self.interface
         arguments = ", ".join(f"{8 * number}: {name}" for number, name in enumerate(i.arguments))
         head = (
-            f"; SPIR-V 1.3, {i.local_size} threads a group, subgroups of {i.subgroup_size}, {i.shared_bytes} shared bytes\n"
+            f"; {i.kernel}: {i.local_size} threads a group, subgroups of {i.subgroup_size}, {i.shared_bytes} shared bytes\n"
             f"; push constants: {', '.join(i.push_constants)}\n"
             f"; arguments: {arguments}\n"
         )
@@ -132,6 +132,8 @@ class _Emitter:
         }
         for name, emit in lanes.EMIT.items():
             table[name] = lambda op, emit=emit: emit(self.c, op)
+        for name in natives.OPERATIONS:
+            table[name] = lambda op: natives.fold(self.c, op)
         for name in MATH:
             table[name] = lambda op: math_function(self.c, op)
         return table

@@ -25,6 +25,7 @@ kernel's index type: a grid with more blocks than a dispatch may have groups is 
 class Interface:
     """What a run time needs to know to launch a module."""
 
+    kernel: str
     entry_point: str
     subgroup_size: int
     """The size to require (VK_EXT_subgroup_size_control), with full subgroups."""
@@ -62,6 +63,7 @@ def describe(kernel: Kernel) -> Interface:
             assert isinstance(whose, Value)
             names.append(whose.hint or f"slot{number}")
     return Interface(
+        kernel=kernel.name,
         entry_point="main",
         subgroup_size=kernel.subgroup_size,
         local_size=kernel.num_subgroups * kernel.subgroup_size,
@@ -101,12 +103,7 @@ class Arguments:
             return
         arguments = self._push_constant(0)
         for member, ((_, key), t) in enumerate(zip(wanted, types, strict=True)):
-            at = m(
-                "AccessChain",
-                m.pointer(StorageClass.PhysicalStorageBuffer, t),
-                arguments,
-                m.u32(member),
-            )
+            at = m("AccessChain", m.pointer(StorageClass.PhysicalStorageBuffer, t), arguments, m.u32(member))
             hint = key[1].name if key[0] == "address" and isinstance(key[1], Array) else ""
             loaded = m.emit("Load", t, at, MemoryAccess.Aligned, SLOT, hint=hint)
             if isinstance(key[1], Value):

@@ -19,10 +19,11 @@ from .spirv import Capability, Id, Scope, StorageClass
 QUAD = 2
 """The log2_size of a quad."""
 
-_Shuffle: TypeAlias = Callable[[Id], Id]
+_Shuffle: TypeAlias = Callable[[DType, Id], Id]
+"""Moves a value of this type between lanes."""
 
 
-def _moved(c: Code, value: Id, dtype: DType, shuffle: Callable[[DType, Id], Id]) -> Id:
+def _moved(c: Code, value: Id, dtype: DType, shuffle: _Shuffle) -> Id:
     """`shuffle` applied to a value of any type: a bool as a word, and without extended types as 32-bit words."""
     m = c.m
     if dtype.is_bool:
@@ -39,13 +40,13 @@ def _moved(c: Code, value: Id, dtype: DType, shuffle: Callable[[DType, Id], Id])
     return m("UConvert", dtype, shuffle(u32, m("UConvert", u32, value)))
 
 
-def _group(c: Code, name: str, capability: Capability, *operands: Id) -> Callable[[DType, Id], Id]:
+def _group(c: Code, name: str, capability: Capability, *operands: Id) -> _Shuffle:
     """A shuffle by one group instruction: `operands` come after the value."""
     c.m.require(capability)
     return lambda dtype, value: c.m(f"GroupNonUniform{name}", dtype, c.scope(Scope.Subgroup), value, *operands)
 
 
-def _by_index(c: Code, index: Id) -> Callable[[DType, Id], Id]:
+def _by_index(c: Code, index: Id) -> _Shuffle:
     return _group(c, "Shuffle", Capability.GroupNonUniformShuffle, index)
 
 
@@ -55,7 +56,7 @@ def gather(c: Code, op: Op) -> Id:
     return _moved(c, value, op.result.type, _by_index(c, index))
 
 
-# ---- permute: one function a kind; amount and tile are constants ---------------------------------------------------------
+# ---- permute: one function a kind; amount and tile are constants -----------------------------------------------------
 def _tile_base(c: Code, log2_size: int) -> Id:
     """The first lane of the tile."""
     return c.m.at_entry("BitwiseAnd", u32, c.lane(), c.m.u32(-(1 << log2_size)))
@@ -132,7 +133,7 @@ def permute(c: Code, op: Op) -> Id:
     return _moved(c, value, dtype, _by_index(c, m("Load", word, at)))
 
 
-# ---- votes ------------------------------------------------------------------------------------------------------------------
+# ---- votes -----------------------------------------------------------------------------------------------------------
 def ballot(c: Code, op: Op) -> Id:
     """Bit l is lane l's predicate.  The instruction's four words have zeros from W on."""
     m = c.m

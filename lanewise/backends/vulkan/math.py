@@ -1,14 +1,14 @@
 """Math functions, computed in f32: GLSL.std.450 where it is good, our own series where its error near 0 is unbounded.
 
 Vulkan gives bounds for few of them ("Precision of GLSL.std.450 instructions"): exp 3 + 2|x| ulp, log 3 ulp outside
-[0.5, 2], sin and cos an absolute 2**-11 in [-pi, pi], atan 4096 ulp; what is derived from them inherits that.  Devices
-have no math functions in f64.
+[0.5, 2], sin and cos an absolute 2**-11 in [-pi, pi].  asin, acos and atan (4096 ulp there) are our own.  Devices have
+no math functions in f64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import factorial, log10, pi
+from math import comb, factorial, log10, pi
 
 from ...dtypes import bool_, f32, u32
 from ...ir import Op
@@ -104,21 +104,62 @@ def _log10(f: _F32, x: Id) -> Id:
     return f.mul(f.call(Glsl.Log2, x), log10(2.0))
 
 
+def _half_asin(f: _F32, x: Id) -> Id:
+    """asin(x) for 0 <= x <= 1/2: eleven terms of its Taylor series, whose rest is below 2**-27 of the result."""
+    return f.mul(x, f.horner(f.mul(x, x), [comb(2 * n, n) / (4**n * (2 * n + 1)) for n in range(11)]))
+
+
+def _arc(f: _F32, x: Id) -> tuple[Id, Id, Id]:
+    """|x|, whether it is above 1/2, and the asin of |x|, or of sqrt((1 - |x|) / 2) where it is."""
+    magnitude = f.call(Glsl.FAbs, x)
+    high = f.m("FOrdGreaterThan", bool_, magnitude, f.const(0.5))
+    root = f.call(Glsl.Sqrt, f.mul(f.sub(f.const(1.0), magnitude), 0.5))
+    return magnitude, high, _half_asin(f, f.select(high, root, magnitude))
+
+
+def _asin(f: _F32, x: Id) -> Id:
+    """pi/2 - 2 asin(sqrt((1 - |x|) / 2)) above 1/2, where the series is slow."""
+    _, high, arc = _arc(f, x)
+    return f.copysign(f.select(high, f.sub(f.const(pi / 2), f.mul(arc, 2.0)), arc), x)
+
+
+def _acos(f: _F32, x: Id) -> Id:
+    _, high, arc = _arc(f, x)
+    negative = f.less(x, 0.0)
+    twice = f.mul(arc, 2.0)
+    outer = f.select(negative, f.sub(f.const(pi), twice), twice)
+    signed = f.copysign(arc, x)
+    return f.select(high, outer, f.sub(f.const(pi / 2), signed))
+
+
+def _atan(f: _F32, x: Id) -> Id:
+    """|x| above 1 by pi/2 - atan(1 / |x|), then halved: atan(t) = 2 atan(t / (1 + sqrt(1 + t**2))), ten terms."""
+    magnitude = f.call(Glsl.FAbs, x)
+    large = f.m("FOrdGreaterThan", bool_, magnitude, f.const(1.0))
+    t = f.select(large, f.div(f.const(1.0), magnitude), magnitude)
+    half = f.div(t, f.add(f.call(Glsl.Sqrt, f.add(f.mul(t, t), 1.0)), 1.0))
+    series = f.horner(f.mul(half, half), [(-1) ** n * 2 / (2 * n + 1) for n in range(10)])
+    arc = f.mul(half, series)
+    return f.copysign(f.select(large, f.sub(f.const(pi / 2), arc), arc), x)
+
+
 def _atan2(f: _F32, y: Id, x: Id) -> Id:
-    """GLSL leaves (0, 0) undefined, and infinities divide to NaN: both become a point on a diagonal or an axis."""
-    flat = f.both(f.equal(y, 0.0), f.equal(x, 0.0))
+    """atan(|y| / |x|) in its quadrant.  (0, 0) and two infinities are taken as points on an axis and on a diagonal."""
+    one, zero = f.const(1.0), f.const(0.0)
     far = f.both(f.m("IsInf", bool_, y), f.m("IsInf", bool_, x))
-    one = f.const(1.0)
-    y_used = f.select(far, f.copysign(one, y), y)
-    x_used = f.select(f.m("LogicalOr", bool_, flat, far), f.copysign(one, x), x)
-    angle = f.call(Glsl.Atan2, y_used, x_used)
-    # Its sign on the negative x axis is not defined either: atan2(±0, x < 0) is ±pi, atan2(±0, x > 0) is ±0.
-    on_axis = f.select(f.less(x_used, 0.0), pi, 0.0)
-    return f.select(f.equal(y, 0.0), f.copysign(on_axis, y), angle)
+    flat = f.both(f.equal(y, 0.0), f.equal(x, 0.0))
+    height = f.select(far, one, f.call(Glsl.FAbs, y))
+    width = f.select(f.m("LogicalOr", bool_, far, flat), one, f.call(Glsl.FAbs, x))
+    angle = _atan(f, f.div(height, width))
+    left = f.m("SLessThan", bool_, f.m("Bitcast", u32, x), f.m.u32(0))
+    steep = f.equal(width, zero)  # a division by zero is not promised to be infinite
+    angle = f.select(steep, pi / 2, f.select(left, f.sub(f.const(pi), angle), angle))
+    nan = f.m("LogicalOr", bool_, f.m("IsNan", bool_, x), f.m("IsNan", bool_, y))
+    return f.select(nan, float("nan"), f.copysign(angle, y))
 
 
 def _pow(f: _F32, x: Id, y: Id) -> Id:
-    """exp2(y log2 |x|); an odd y keeps a negative x's sign, a y that is no integer makes it NaN; x**0 and 1**y are 1."""
+    """exp2(y log2 |x|).  An odd y keeps x's sign, a negative x with a fractional y is NaN; x**0 and 1**y are 1."""
     m = f.m
     magnitude = f.call(Glsl.FAbs, x)
     zero = f.equal(x, 0.0)
@@ -151,9 +192,9 @@ FUNCTIONS: dict[str, Callable[..., Id]] = {
     "sin": _call(Glsl.Sin),
     "cos": _call(Glsl.Cos),
     "tan": _call(Glsl.Tan),
-    "asin": _call(Glsl.Asin),
-    "acos": _call(Glsl.Acos),
-    "atan": _call(Glsl.Atan),
+    "asin": _asin,
+    "acos": _acos,
+    "atan": _atan,
     "sinh": _sinh,
     "cosh": _call(Glsl.Cosh),
     "tanh": _tanh,

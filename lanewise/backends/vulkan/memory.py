@@ -1,8 +1,8 @@
 """Loads, stores, atomics, barriers and fences.
 
-Arrays are reached by physical address; shared arrays are Workgroup variables, local ones Function variables.  A memory is
-declared with the type that its accesses allow: a bool in memory is a byte; floats with an atomic that the device has only
-on integers are kept as integers of their width.
+Arrays are reached by physical address; shared arrays are Workgroup variables, local ones Function variables.  A memory
+is declared with the type that its accesses allow: a bool in memory is a byte; floats with an atomic that the device has
+only on integers are kept as integers of their width.
 
 With the Vulkan memory model the accesses of a kernel that orders memory at all are non-private, and its barriers and
 fences make writes available and visible.  With the GLSL model its arrays are coherent instead.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ... import dtypes
-from ...dtypes import DType, bool_, u32
+from ...dtypes import DType, bool_
 from ...ir import Array, Kernel, Local, Memory, Op, Shared
 from .arithmetic import pick
 from .code import Code
@@ -24,7 +24,7 @@ from .interface import Arguments, accesses
 from .module import sign_free
 from .spirv import Capability, Control, Id, MemoryAccess, Scope, Semantics, StorageClass
 
-# ---- atomics that are one instruction, by the kind of the element -----------------------------------------------------
+# ---- atomics that are one instruction, by the kind of the element ----------------------------------------------------
 _INTEGER_ATOMICS = {
     "add": ("AtomicIAdd", "AtomicIAdd"),
     "sub": ("AtomicISub", "AtomicISub"),
@@ -93,8 +93,7 @@ class Memories:
         place, m = self.places[mem], self.code.m
         axes = mem.ndim if isinstance(mem, Array) else len(mem.shape)
         indices = list(zip(self.code.values(op), (v.type for v in op.operands), strict=True))[:axes]
-        element = m.stored(place.element) if isinstance(mem, Array) else m.type(place.element)
-        to_element = m.pointer(place.storage, element)
+        to_element = m.pointer(place.storage, m.type(place.element))
         if isinstance(mem, Array):
             base, zero = self.arguments.address(mem), m.u32(0)
             if mem.contiguous:
@@ -147,22 +146,18 @@ class Memories:
         self.code.m.do("Store", pointer, value, *self._operands(place))
 
     def _raw_load(self, pointer: Id, place: _Place, hint: str = "") -> Id:
-        m = self.code.m
-        in_buffer = place.storage is StorageClass.PhysicalStorageBuffer
-        element = m.stored(place.element) if in_buffer else m.type(place.element)
-        return m.emit("Load", element, pointer, *self._operands(place), hint=hint)
+        return self.code.m.emit("Load", place.element, pointer, *self._operands(place), hint=hint)
 
     def _packed(self, value: Id, dtype: DType, place: _Place) -> Id:
-        c, m = self.code, self.code.m
+        c = self.code
         if dtype.is_bool and place.element != dtype:
-            return m("UConvert", m.stored(place.element), c.from_bool(value, u32))
+            return c.from_bool(value, place.element)
         return c.bitcast(value, sign_free(dtype), place.element)
 
     def _unpacked(self, value: Id, dtype: DType, place: _Place) -> Id:
-        c, m = self.code, self.code.m
+        c = self.code
         if dtype.is_bool and place.element != dtype:
-            return c.nonzero(m("UConvert", u32, value), u32)
-        m.type(dtype)  # arithmetic on it may need more than its storage does
+            return c.nonzero(value, place.element)
         return c.bitcast(value, place.element, sign_free(dtype))
 
     # ---- atomics: relaxed, at the scope of all who may see the memory ------------------------------------------------
@@ -214,9 +209,7 @@ class Memories:
         m.label(body)
         old = m("Load", element, seen)
         new = self._combined(kind, self._unpacked(old, mem.dtype, place), values, mem.dtype)
-        found = m(
-            "AtomicCompareExchange", element, pointer, *how, how[1], self._packed(new, mem.dtype, place), old
-        )
+        found = m("AtomicCompareExchange", element, pointer, *how, how[1], self._packed(new, mem.dtype, place), old)
         m.do("Store", seen, found)
         m.do("BranchConditional", m("IEqual", bool_, found, old), end, on)
         m.label(on)
@@ -293,7 +286,7 @@ def _op(integer: str, float_: str = "", bool_op: str = "") -> Callable[[Code, DT
 def _extreme(largest: bool) -> Callable[[Code, DType, Id, Id], Id]:
     def combine(c: Code, dtype: DType, old: Id, value: Id) -> Id:
         if dtype.is_float:
-            return pick(c, old, value, dtype, largest=largest)
+            return pick(c, dtype, old, value, largest=largest)
         compare = f"{'S' if dtype.is_signed else 'U'}{'Greater' if largest else 'Less'}Than"
         return c.m("Select", dtype, c.m(compare, bool_, old, value), old, value)
 

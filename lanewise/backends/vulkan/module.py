@@ -95,29 +95,24 @@ class Module:
         return found
 
     def type(self, type_: Type) -> Id:
-        """The id of a type that values in registers have."""
+        """The id of a type."""
         if isinstance(type_, Id):
             return type_
         dtype = sign_free(type_)
         if dtype in _TYPE_CAPABILITIES:
             self.require(_TYPE_CAPABILITIES[dtype])
-        return self._scalar(dtype)
-
-    def stored(self, dtype: DType) -> Id:
-        """The id of a type that is loaded, stored and converted only: 8 and 16 bits need no arithmetic for that."""
-        dtype = sign_free(dtype)
-        if dtype.bits in _STORAGE_CAPABILITIES:
-            self.require(_STORAGE_CAPABILITIES[dtype.bits])
-            return self._scalar(dtype)
-        return self.type(dtype)
-
-    def _scalar(self, dtype: DType) -> Id:
         if dtype.is_bool:
             return self._global("TypeBool", None, hint="bool")
         if dtype.is_float:
             self.float_widths.add(dtype.bits)
             return self._global("TypeFloat", None, dtype.bits, hint=dtype.name)
         return self._global("TypeInt", None, dtype.bits, 0, hint=dtype.name)
+
+    def stored(self, dtype: DType) -> Id:
+        """The id of a type that lies in device memory."""
+        if dtype.bits in _STORAGE_CAPABILITIES:
+            self.require(_STORAGE_CAPABILITIES[dtype.bits])
+        return self.type(dtype)
 
     def vector(self, dtype: DType, count: int) -> Id:
         return self._global("TypeVector", None, self.type(dtype), count, hint=f"{dtype}x{count}")
@@ -220,7 +215,7 @@ class Module:
     __call__ = emit
 
     def at_entry(self, op: str, type_: Type, *operands: Operand, hint: str = "") -> Id:
-        """The result of a pure instruction on what is there from the start, computed once at the top of the function."""
+        """The result of a pure instruction on what is there from the start, computed once, at the function's top."""
         key = ("entry", op, *operands)
         if key not in self._unique:
             self._unique[key] = Id(hint)
@@ -242,6 +237,7 @@ class Module:
     # ---- the whole ---------------------------------------------------------------------------------------------------
     def finish(self, name: str) -> list[Instruction]:
         """All instructions of the module, in order."""
+
         def plain(op: str, *operands: Operand) -> Instruction:
             return Instruction(op, None, None, operands)
 

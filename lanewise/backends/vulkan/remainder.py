@@ -1,7 +1,7 @@
 """IR to IR: float `//` and `%`, from an exact remainder in integers.
 
-SPIR-V's OpFRem is x - y * trunc(x / y) with an inexact division.  Here the mantissas are divided like long numbers, a few
-bits a round, so the remainder is exact whatever the quotient's size, and denormals are never touched as floats.
+SPIR-V's OpFRem is x - y * trunc(x / y) with an inexact division.  Here the mantissas are divided like long numbers, a
+few bits a round, so the remainder is exact whatever the quotient's size, and denormals are never touched as floats.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ VERSION_1_3 = 0x00010300
 """What every Vulkan 1.1 device takes; what is newer comes as an extension."""
 
 
-# ---- enumerants ---------------------------------------------------------------------------------------------------
+# ---- enumerants ------------------------------------------------------------------------------------------------------
 class Capability(IntEnum):
     Shader = 1
     Float16 = 9
@@ -146,11 +146,7 @@ class Glsl(IntEnum):
     Sin = 13
     Cos = 14
     Tan = 15
-    Asin = 16
-    Acos = 17
-    Atan = 18
     Cosh = 20
-    Atan2 = 25
     Exp = 27
     Log = 28
     Exp2 = 29
@@ -181,7 +177,7 @@ EXTENSIONS: dict[Capability | ExecutionMode, str] = {
 """The extension that brings what SPIR-V 1.3 does not have."""
 
 
-# ---- instructions -------------------------------------------------------------------------------------------------
+# ---- instructions ----------------------------------------------------------------------------------------------------
 def _numbered(first: int, names: str) -> dict[str, int]:
     return {name: first + offset for offset, name in enumerate(names.split())}
 
@@ -312,13 +308,14 @@ class Instruction:
             body += _words(operand, number)
         return [(len(body) + 1) << 16 | OPCODES[self.op], *body]
 
-    def text(self, name: Callable[[Id], str]) -> str:
+    def text(self, name: Callable[[Id], str]) -> tuple[str, str]:
+        """Its text in two parts: the result with its equals sign, and the rest."""
         left = f"{name(self.result)} = " if self.result is not None else ""
         right = [f"Op{self.op}"]
         if self.type is not None:
             right.append(name(self.type))
         right += [_text(operand, name) for operand in self.operands]
-        return left + " ".join(right)
+        return left, " ".join(right)
 
 
 def _words(operand: Operand, number: Callable[[Id], int]) -> list[int]:
@@ -345,7 +342,11 @@ def _text(operand: Operand, name: Callable[[Id], str]) -> str:
     return str(operand)
 
 
-# ---- modules ------------------------------------------------------------------------------------------------------
+_MARGIN = 18
+"""Columns that the text keeps free for results."""
+
+
+# ---- modules ---------------------------------------------------------------------------------------------------------
 def encode(instructions: Sequence[Instruction]) -> list[int]:
     """The words of a module: its header and its instructions."""
     numbers: dict[Id, int] = {}
@@ -359,30 +360,23 @@ def encode(instructions: Sequence[Instruction]) -> list[int]:
 
 
 def disassemble(instructions: Sequence[Instruction]) -> str:
-    """The text of a module, in the assembler's syntax, with ids named after the user's variables where they have names."""
+    """The text of a module, in the assembler's syntax; ids have the names of the user's variables."""
     names: dict[Id, str] = {}
     taken: set[str] = set()
 
     def name(i: Id) -> str:
         if i not in names:
-            stem = i.hint if i.hint and not i.hint.isdigit() else ""
-            candidate, count = stem or "1", 1
+            stem = "" if i.hint.isdigit() else i.hint
+            candidate, count = stem or str(len(names) + 1), 1
             while candidate in taken:
                 count += 1
-                candidate = f"{stem}_{count}" if stem else str(count)
-            if not stem:
-                candidate = str(len(names) + 1)
-                while candidate in taken:
-                    candidate += "_"
+                candidate = f"{stem or len(names) + 1}_{count}"
             names[i] = candidate
             taken.add(candidate)
         return f"%{names[i]}"
 
-    left = {i.result: len(name(i.result)) for i in instructions if i.result is not None}
-    margin = min(max(left.values(), default=0), 16) + 3
     lines: list[str] = []
     for instruction in instructions:
-        text = instruction.text(name)
-        head, equals, rest = text.partition(" = ")
-        lines.append(f"{head:>{margin - 3}} = {rest}" if equals and instruction.result is not None else " " * margin + text)
+        left, right = instruction.text(name)
+        lines.append(f"{left:>{_MARGIN}}{right}")
     return "\n".join(lines) + "\n"
