@@ -26,7 +26,7 @@ types: $(VENV)/.test
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(VENV)/.test
-	$(BIN)/pytest
+	$(BIN)/pytest -p no:cacheprovider
 
 clean:
 	rm -rf $(VENV)

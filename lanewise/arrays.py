@@ -79,7 +79,7 @@ class ndarray:  # noqa: N801  the name that the field knows
     def __getitem__(self, index: Any) -> Any:
         """An element as a NumPy scalar, or a copy of a slice."""
         part: Any = self._array[self._place(index)]
-        return part.copy() if isinstance(part, np.ndarray) else part  # pyright: ignore[reportUnknownMemberType]
+        return part.copy()  # NumPy's scalars have it too
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._array[self._place(index)] = np.asarray(value) if isinstance(value, ndarray) else value

@@ -75,7 +75,16 @@ def test_devices_as_a_table() -> None:
         assert word in out
 
 
-@pytest.mark.parametrize(("target", "expected"), [("ir", "subgroup.reduce_all_add"), ("cpu", "define"), ("asm", "ret")])
+EXPECTED = {
+    "ir": "subgroup.reduce_all_add",
+    "cpu": "shufflevector",
+    "asm": ".text",
+    "ptx": "shfl.sync",
+    "amdgpu": "_dpp",
+}
+
+
+@pytest.mark.parametrize(("target", "expected"), EXPECTED.items(), ids=EXPECTED)
 def test_source(file: Path, target: str, expected: str) -> None:
     status, out, err = lanewise("source", f"{file}:totals", "--target", target)
     assert (status, err) == (0, "")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 import pytest
 
 import lanewise as lw
-from lanewise.frontend.specs import ArraySpec, Options, ScalarSpec
+from lanewise.frontend.specs import ArraySpec, Options, ScalarSpec, Spec
 from lanewise.frontend.translate import translate
 from lanewise.ir import Op
 from lanewise.ir.verifier import verify
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("few_devices")
 f32s, i32s = lw.types.ndarray(lw.f32, 1), lw.types.ndarray(lw.i32, 1)
 
 
-def run(kernel, *arrays, dtype=np.int32, n=N):
+def run(kernel: Any, *arrays: Any, dtype: Any = np.int32, n: int = N) -> Any:
     out = np.zeros(n, dtype)
     kernel(*arrays, out)
     return out
@@ -29,7 +31,7 @@ def floats(n=N):
     return np.random.default_rng(1).normal(size=n).astype(np.float32)
 
 
-def ops(function, *specs, **options) -> list[Op]:
+def ops(function: FunctionType, *specs: Spec, **options: Any) -> list[Op]:
     """The operations that a function is translated to."""
     program = translate(function, specs, Options(subgroup_size=8, **options)).program
     verify(program)
@@ -282,8 +284,7 @@ def test_types_of_expressions():
             lw.static_assert(((x[i] > 1) & (x[i] > 2)).dtype == lw.bool)
             lw.static_assert((lw.u8(x[i]) << x[i]).dtype == lw.u8)
             lw.static_assert(lw.sqrt(x[i]).dtype == lw.f32)
-            big = 3_000_000_000
-            lw.static_assert(big.dtype == lw.i64)
+            lw.static_assert(lw.Vector([3_000_000_000]).dtype == lw.i64)
             lw.static_assert((7 // 2 == 3) and (7 / 2 == 3.5) and (-7 % 3 == 2))
 
     assert ops(k, ArraySpec(lw.i32, 1), ArraySpec(lw.f16, 1))
@@ -490,7 +491,7 @@ def test_constants_from_outside_and_static():
                 if lw.static(k % 2 == 1):
                     s += square * SCALE
                 else:
-                    s += undefined_name  # noqa: F821  never compiled
+                    s += undefined_name  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
                     lw.static_assert(False)
             out[i] = s
 
@@ -548,7 +549,7 @@ def clamp(x, low=0, high: lw.f32 = 1):
         return low
     if x > high:
         return high
-    x = x * 1
+    x *= 1
     return x
 
 
@@ -630,6 +631,67 @@ def test_two_loops_and_host_code_between_them():
     x = np.arange(N, dtype=np.int32)
     want = np.where(np.arange(N) < 10, x + 1, (x + 1) * 2)
     np.testing.assert_array_equal(run(k, x), want)
+
+
+def test_buffers_of_an_unrolled_loop():
+    @lw.kernel
+    def k(out: i32s):
+        for i in range(out.shape[0]):
+            s = 0
+            for j in lw.static(range(300)):
+                buffer = lw.local_array(2, lw.i32)
+                buffer[i % 2] = j
+                if s > i:
+                    break
+                s += buffer[i % 2]
+            out[i] = s
+
+    def expected(i):
+        s = 0
+        for j in range(300):
+            if s > i:
+                return s
+            s += j
+        return s
+
+    np.testing.assert_array_equal(run(k, n=10), [expected(i) for i in range(10)])
+
+
+def test_debug_checks_bounds_and_assertions(arch: str):
+    @lw.kernel
+    def k(x: i32s, out: i32s):
+        for i in range(out.shape[0]):
+            assert x[i] < 100, f"x[{i}] is {x[i]}"
+            out[i] = x[i + x[i]]
+
+    x = np.zeros(N, np.int32)
+    with lw.use(lw.init(arch, debug=True)):
+        np.testing.assert_array_equal(run(k, x), x)
+        x[3] = 200
+        with pytest.raises(lw.KernelAssertionError, match=r"x\[3\] is 200"):
+            run(k, x)
+        x[3] = 90
+        with pytest.raises(lw.KernelAssertionError, match="index 93 of x is outside axis 0, which has 70 elements"):
+            run(k, x)
+        x[3] = -4
+        with pytest.raises(lw.KernelAssertionError, match="index -1 of x is outside"):
+            run(k, x)
+
+
+def test_barriers_after_items_have_ended(few_devices: lw.Device):
+    @lw.kernel
+    def k(x: i32s, out: i32s):
+        lw.loop_config(block_dim=64)
+        for i in range(64):
+            for _ in range(3):
+                if x[i] < 0:
+                    return
+                block.sync()
+            out[i] = block.reduce_all_add(x[i])
+
+    x = np.arange(64, dtype=np.int32)
+    x[::3] = -1
+    np.testing.assert_array_equal(run(k, x, n=64), np.where(x < 0, 0, x[x > 0].sum()))
 
 
 def test_the_translation_of_a_scalar_argument_is_a_parameter():

@@ -277,6 +277,36 @@ def test_the_device_follows_closed_over_arrays() -> None:
     np.testing.assert_array_equal(out.to_numpy(), np.arange(16) % 4)
 
 
+class Cells:
+    def __init__(self, n: int, step: int) -> None:
+        self.n, self.step = n, step
+        self.values = lw.field(lw.i32, n)
+
+    @lw.kernel
+    def advance(self, times: lw.i32):
+        for i in range(self.n):
+            self.values[i] += times * self.step
+
+    @staticmethod
+    @lw.kernel
+    def clear(a: I32):
+        for i in range(a.shape[0]):
+            a[i] = 0
+
+
+def test_methods_take_their_instance_at_compile_time(few_devices: lw.Device) -> None:
+    few, many = Cells(3, 5), Cells(7, -1)
+    few.advance(2)
+    many.advance(times=3)
+    few.advance(1)
+    np.testing.assert_array_equal(few.values.to_numpy(), [15] * 3)
+    np.testing.assert_array_equal(many.values.to_numpy(), [-3] * 7)
+    Cells.clear(few.values)
+    many.clear(many.values)
+    assert not few.values.to_numpy().any()
+    assert not many.values.to_numpy().any()
+
+
 # ---- devices ------------------------------------------------------------------------------------------------------
 def test_lanes_are_w_wide(device: lw.Device, W: int) -> None:
     out = np.zeros(300, np.int32)
@@ -348,6 +378,27 @@ def test_backends_to_come_say_so(name: str) -> None:
         pytest.skip(f"this machine has a {name} device")
     with pytest.raises(lw.DeviceError):
         lw.init(name)
+
+
+def test_no_gpu_gives_every_reason() -> None:
+    if any(isinstance(lw.devices()[a], lw.Device) for a in (lw.cuda, lw.amdgpu, lw.vulkan, lw.metal)):
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(lw.DeviceError, match="expected a GPU, found none") as caught:
+        lw.init(lw.gpu)
+    for name in ("cuda", "amdgpu", "vulkan", "metal"):
+        assert f"{name}: " in str(caught.value)
+
+
+def test_debug_reports_indices_out_of_range(arch: str) -> None:
+    @lw.kernel
+    def past(a: F32, n: lw.i32):
+        for i in range(n):
+            a[i] = 1.0
+
+    with lw.use(lw.init(arch, subgroup_size=8, debug=True)):
+        past(np.zeros(4, np.float32), 4)
+        with pytest.raises(lw.KernelAssertionError, match="index 4 of a is outside axis 0, which has 4 elements"):
+            past(np.zeros(4, np.float32), 5)
 
 
 def test_init_options() -> None:
@@ -514,6 +565,19 @@ def test_source_of_templates_and_open_annotations() -> None:
         put.source("ir")
     assert "f64" in put.source("ir", out=lw.types.ndarray(lw.f64))
     assert "strided" in put.source("ir", np.zeros(8)[::2])
+
+
+def test_shapes_of_shared_and_local_arrays_are_in_the_text() -> None:
+    @lw.kernel
+    def scratch(out: F32, n: lw.template(), m: lw.template()):
+        for i in range(out.shape[0]):
+            shared = lw.simt.block.SharedArray((n, 4), lw.f32)
+            own = lw.local_array(m, lw.f32)
+            own[0] = out[i]
+            shared[0, i % 4] = own[0]
+
+    texts = {scratch.source("ir", n=n, m=m) for n in (8, 16) for m in (1, 2)}
+    assert len(texts) == 4  # the disk cache looks compiled code up by this text
 
 
 def test_unknown_targets_are_listed() -> None:

@@ -75,7 +75,7 @@ def convert_like(ctx: Context, val: Val, like: Val, target: str) -> Val:
     if isinstance(like, BUNDLES) and isinstance(val, BUNDLES) and _same_kind(val, like):
         pairs = zip(val.items, like.items, strict=True)
         return like.rebuild([convert_like(ctx, v, old, target) for v, old in pairs])
-    if isinstance(like, Static) and isinstance(val, Static):
+    if isinstance(val, (Static, Mem)) and type(like) is type(val):
         return val
     raise ctx.error(
         f"{describe(val)} is assigned to {target}, which is {describe(like)}",

@@ -121,7 +121,7 @@ class Frame:
             old = self.first.get(name)
         if isinstance(value, Range) or not isinstance(value, (*NUMBERS, *BUNDLES, Mem, Static)):
             raise ctx.error(f"{describe(value)} cannot be kept in a variable")
-        if isinstance(old, Mem) and not (isinstance(value, Mem) and value.mem is old.mem):
+        if isinstance(old, Mem) and not isinstance(value, Mem):
             raise ctx.error(
                 f"{name} is assigned, but it is {describe(old)}",
                 why="the name of an array stays that array's",

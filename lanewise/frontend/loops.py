@@ -70,20 +70,21 @@ def _unroll(frame: Frame, node: ast.For, items: Sequence[Val]) -> None:
     outer_fixed, outer_kind = frame.fixed, frame.loop
     frame.loop = LoopKind.SERIAL
 
-    def rounds(rest: Sequence[Val]) -> None:
-        for k, item in enumerate(rest):
-            frame.fixed = dict(outer_fixed)
-            _bind(frame, node.target, item)
-            run_body(frame, node.body)
-            for name in frame.source.stores(node.target):
-                frame.env.pop(name, None)
-            frame.env[CONTINUE] = FALSE
-            if pending(frame):
-                if not has_ended(frame.env) and k + 1 < len(rest):
-                    guard(frame, lambda later=rest[k + 1 :]: rounds(later))
-                return
+    def one_round(item: Val) -> None:
+        frame.fixed = dict(outer_fixed)
+        _bind(frame, node.target, item)
+        run_body(frame, node.body)
+        for name in frame.source.stores(node.target):
+            frame.env.pop(name, None)
+        frame.env[CONTINUE] = FALSE
 
-    rounds(items)
+    for item in items:
+        if has_ended(frame.env):
+            break
+        if pending(frame):
+            guard(frame, lambda item=item: one_round(item))
+        else:
+            one_round(item)
     frame.fixed, frame.loop = outer_fixed, outer_kind
     frame.env[BREAK] = frame.env[CONTINUE] = FALSE
 

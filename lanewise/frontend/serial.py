@@ -130,12 +130,12 @@ def loop(
 
 
 def _assigned(frame: Frame, node: ast.For | ast.While) -> dict[str, Val]:
-    """The names that the loop assigns and that hold numbers before it, except its own index."""
+    """The names that the loop assigns and that have a value before it, except its own index."""
     own = frame.source.stores(node.target) if isinstance(node, ast.For) else frozenset()
     found: dict[str, Val] = {}
     for name in sorted(frame.source.stores(node) - own):
         value = frame.env.get(name)
-        if value is not None and not isinstance(value, Poison) and any(isinstance(x, NUMBERS) for x in leaves(value)):
+        if value is not None and not isinstance(value, Poison):
             found[name] = value
     return found
 

@@ -1,5 +1,6 @@
 """The intermediate representation: nodes, the table of opcodes, builder, printer, verifier."""
 
+from . import arith  # its rows complete the table of opcodes
 from .builder import Builder
 from .nodes import NOWHERE, Array, Block, Kernel, Local, Memory, Op, Program, Shared, Value
 from .opcodes import OPCODES, Effect, Level, Opcode, register
@@ -21,6 +22,7 @@ __all__ = [
     "Program",
     "Shared",
     "Value",
+    "arith",
     "register",
     "to_text",
 ]

@@ -113,7 +113,7 @@ class _Converge:
         behind: set[Value] = set()  # values that only exist under the guard
         for op in ops:
             if mask is None or (
-                self.effect[op] is Effect.NONE and not any(v in behind for v in op.operands)
+                self.effect[op] is Effect.NONE and not any(v in behind for v in _op_uses(op))
             ):
                 self.b.append(clone_op(op, self.names))
             else:

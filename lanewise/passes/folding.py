@@ -100,7 +100,7 @@ class _Fold:
             if known.size == 1 and op.opcode != "const":
                 op = Op("const", (), op.results, {"value": known[0].item(), "dtype": op.result.type}, loc=op.loc)
         key = _key(op)
-        if key in seen:
+        if key in seen and op.opcode != "undef":  # each branch keeps its own: a backend sees that it yields nothing
             self.names.update(zip(op.results, seen[key].results, strict=True))
             return
         seen[key] = op

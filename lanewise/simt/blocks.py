@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..ir import Block, Builder, Shared, Value
+from ..ir import Block, Builder, Value
 from ..ir.opcodes import Effect, Level, always, same, to
 from . import emit, folds, reductions, trees
 from .algebra import MONOIDS, Algebra, Monoid, from_combine, from_region
+from .exchange import Partials, num_subgroups, share
 from .folds import Leaves
 from .op import BARRIER, PREDICATE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs
 from .reductions import EXCLUSIVE, INCLUSIVE, REDUCE, REDUCE_ALL, VALUE_OP_IDENTITY, dtype_of, leaves
@@ -104,68 +105,15 @@ def _count(lanes: Lanes, predicate: Arr) -> Arr:
 
 
 # ---- expansions ---------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class _Partials:
-    """One value of each subgroup, read back: `rounds[r]` holds in lane l the values of subgroup r * W + l.
-
-    Past the last subgroup it holds neutral values.
-    """
-
-    width: int
-    rounds: tuple[Values, ...]
-
-    def at(self, b: Builder, subgroup: Value) -> Values:
-        """The values of a subgroup, the same in every lane; of some subgroup for an index out of range."""
-        place = emit.wrapped(b, subgroup, b.subgroup_size)
-        found = trees.each(self.rounds[0], lambda v: emit.gather(b, v, place))
-        for number, values in enumerate(self.rounds[1:], start=1):
-            here = b.ge(subgroup, b.i32(number * self.width))
-            found = trees.choose(b, here, trees.each(values, lambda v: emit.gather(b, v, place)), found)
-        return found
-
-
-def _num_subgroups(b: Builder) -> int:
-    return -(-b.block_dim // b.subgroup_size)
-
-
-def _share(b: Builder, values: Values, neutral: Values) -> _Partials:
-    """Exchange the values of each subgroup's lane 0.
-
-    The first barrier keeps what another exchange, or an earlier pass of a loop, still reads.
-    """
-    count, width = _num_subgroups(b), b.subgroup_size
-    lane, mine = b.lane(), b("subgroup_id")
-    memories = [Shared("partials", v.type, (count,)) for v in values]
-
-    def publish() -> tuple[Value, ...]:
-        for memory, value in zip(memories, values, strict=True):
-            b.store(memory, (mine,), value)
-        return ()
-
-    b.emit("block.barrier")
-    b.if_(b.eq(lane, b.i32(0)), publish)
-    b.emit("block.barrier")
-    rounds: list[Values] = []
-    for start in range(0, count, width):
-        subgroup = b.add(lane, b.i32(start)) if start else lane
-        if start + width <= count:
-            rounds.append(tuple(b.load(m, subgroup) for m in memories))
-        else:
-            place = b("min", subgroup, b.i32(count - 1))
-            exists = b.lt(subgroup, b.i32(count))
-            rounds.append(trees.choose(b, exists, tuple(b.load(m, place) for m in memories), neutral))
-    return _Partials(width, tuple(rounds))
-
-
 def _expand_reduce_all(
     b: Builder, active: Value | None, values: Values, algebra: Algebra[Value], commutes: bool
 ) -> Values:
-    count, width = _num_subgroups(b), emit.log2_width(b)
+    count, width = num_subgroups(b), emit.log2_width(b)
     if count == 1:
         return reductions.expand_reduce_all(b, active, values, algebra, width, commutes)
     folded = reductions.expand_reduce(b, active, values, algebra, width, commutes)
     total: Values | None = None
-    for number, partials in enumerate(_share(b, folded, algebra.neutral).rounds):
+    for number, partials in enumerate(share(b, folded, algebra.neutral).rounds):
         left = min(count - number * b.subgroup_size, b.subgroup_size)
         log2_size = _log2_above(left)
         chunk = trees.fold_all(b, partials, algebra, log2_size, commutes=commutes)
@@ -177,12 +125,12 @@ def _expand_reduce_all(
 
 
 def _expand_reduce(b: Builder, active: Value | None, values: Values, algebra: Algebra[Value], commutes: bool) -> Values:
-    if _num_subgroups(b) == 1:
+    if num_subgroups(b) == 1:
         return reductions.expand_reduce(b, active, values, algebra, emit.log2_width(b), commutes)
     return _expand_reduce_all(b, active, values, algebra, commutes)
 
 
-def _prefixes(b: Builder, totals: _Partials, algebra: Algebra[Value]) -> tuple[_Partials, _Partials]:
+def _prefixes(b: Builder, totals: Partials, algebra: Algebra[Value]) -> tuple[Partials, Partials]:
     """Of each subgroup: the scan over the totals up to its own, and the inclusive value of its highest active lane.
 
     The second is the scan up to the subgroup below, combined with the subgroup's own total.
@@ -203,10 +151,10 @@ def _prefixes(b: Builder, totals: _Partials, algebra: Algebra[Value]) -> tuple[_
         ends.append(trees.choose(b, first, values, end) if carry is None else end)
         scanned.append(prefix)
         carry = trees.each(prefix, lambda v: emit.permute(b, v, "broadcast", b.subgroup_size - 1, width))
-    return _Partials(totals.width, tuple(scanned)), _Partials(totals.width, tuple(ends))
+    return Partials(totals.width, tuple(scanned)), Partials(totals.width, tuple(ends))
 
 
-def _carried(b: Builder, prefixes: _Partials, inclusive: Values, algebra: Algebra[Value]) -> Values:
+def _carried(b: Builder, prefixes: Partials, inclusive: Values, algebra: Algebra[Value]) -> Values:
     """A subgroup's scan continued from the subgroups below it."""
     mine = b("subgroup_id")
     before = prefixes.at(b, b.sub(mine, b.i32(1)))
@@ -217,9 +165,9 @@ def _expand_inclusive(
     b: Builder, active: Value | None, values: Values, algebra: Algebra[Value], commutes: bool
 ) -> Values:
     inclusive = reductions.expand_inclusive(b, active, values, algebra, emit.log2_width(b))
-    if _num_subgroups(b) == 1:
+    if num_subgroups(b) == 1:
         return inclusive
-    totals = _share(b, trees.last_active(b, active, inclusive, algebra), algebra.neutral)
+    totals = share(b, trees.last_active(b, active, inclusive, algebra), algebra.neutral)
     prefixes, _ = _prefixes(b, totals, algebra)
     return _carried(b, prefixes, inclusive, algebra)
 
@@ -229,19 +177,19 @@ def _expand_exclusive(
 ) -> Values:
     """Below a subgroup's lowest active lane, the nearest active thread is the last one of an earlier subgroup."""
     width = emit.log2_width(b)
-    if _num_subgroups(b) == 1:
+    if num_subgroups(b) == 1:
         return reductions.expand_exclusive(b, active, values, algebra, width, commutes)
     inclusive = reductions.expand_inclusive(b, active, values, algebra, width)
     shared, neutral = trees.last_active(b, active, inclusive, algebra), algebra.neutral
     if active is not None:  # and whether the subgroup has an active lane at all
         shared = (*shared, b("subgroup.any", active))
         neutral = (*neutral, b.const(False, dtypes.bool_))
-    totals = _share(b, shared, neutral)
+    totals = share(b, shared, neutral)
     if active is None:
         nearest = b.sub(b("subgroup_id"), b.i32(1))
     else:
         nearest = _nearest_below(b, tuple(values[-1] for values in totals.rounds))
-        totals = _Partials(totals.width, tuple(values[:-1] for values in totals.rounds))
+        totals = Partials(totals.width, tuple(values[:-1] for values in totals.rounds))
     prefixes, ends = _prefixes(b, totals, algebra)
     inclusive = _carried(b, prefixes, inclusive, algebra)
     start = trees.choose(b, b.ge(nearest, b.i32(0)), ends.at(b, nearest), algebra.identity)
@@ -260,12 +208,12 @@ def _nearest_below(b: Builder, inhabited: tuple[Value, ...]) -> Value:
 
 def _expand_count(b: Builder, active: Value | None, /, predicate: Value) -> Value:
     hits = b("popcnt", emit.ballot(b, emit.both(b, active, predicate)))
-    if _num_subgroups(b) == 1:
+    if num_subgroups(b) == 1:
         b.emit("block.barrier")
         return hits
     add = MONOIDS["add"].emitted(b, dtypes.i32)
     total: Value | None = None
-    for (partial,) in _share(b, (hits,), add.neutral).rounds:
+    for (partial,) in share(b, (hits,), add.neutral).rounds:
         (chunk,) = trees.fold_all(b, (partial,), add, emit.log2_width(b))
         total = chunk if total is None else b.add(total, chunk)
     assert total is not None

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from lanewise import dtypes
-from lanewise.backends.cuda.codegen import emit_ptx, libdevice
+from lanewise.backends.cuda.codegen import emit_ptx
+from lanewise.backends.cuda.libdevice import libdevice
 from lanewise.backends.cuda.target import CudaTarget
 from lanewise.backends.llvm.arithmetic import ROWS
 from lanewise.backends.llvm.kernel import can_interleave
@@ -228,10 +229,8 @@ def test_math_comes_from_libdevice() -> None:
                 x = b(opcode, *both)
             b.store(array, (i,), x)
 
-    try:
-        libdevice()
-    except CompileError as missing:
-        pytest.skip(f"libdevice is missing: {missing.hint}")
+    if libdevice() is None:
+        pytest.skip("libdevice.10.bc is missing: pip install nvidia-nvvm")
     text = ptx(body, *dtypes.FLOATS)
     assert ".extern" not in text  # every function it calls is there
     assert "ex2.approx" in text  # libdevice's own way to exp

@@ -5,7 +5,7 @@ The convergence pass sees to it that EXEC is full wherever lanes meet, so a DPP 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ... import dtypes
@@ -16,6 +16,7 @@ from ..llvm.target import SHARED, Target, entry_name
 from ..llvm.text import Writer, scalar_type, suffix
 from .arch import features
 from .natives import natives_of
+from .ocml import device_library
 from .permutes import gather, permute, read_lane
 
 
@@ -26,7 +27,7 @@ class AmdTarget(Target):
     triple = "amdgcn-amd-amdhsa"
     local_space = 5
     argument_space = 4
-    scopes = {"subgroup": "wavefront", "block": "workgroup", "grid": "agent"}
+    scopes: ClassVar[Mapping[str, str]] = {"subgroup": "wavefront", "block": "workgroup", "grid": "agent"}
     # Device memory of a GPU is never fine-grained; without this every float atomic is a loop.
     atomic_notes = ", !amdgpu.no.fine.grained.memory !1"
 
@@ -115,6 +116,9 @@ class AmdTarget(Target):
     # ---- mathematics ---------------------------------------------------------------------------------------------
     def math(self, w: Writer, op: Op, arguments: Sequence[str]) -> str:
         """ROCm's device library, `__ocml_exp_f32`; f16 through f32."""
+        if device_library() is None:
+            hint = "install ROCm's device libraries, or set ROCM_PATH"
+            raise self.unsupported(op, "it is in ROCm's ocml.bc, which was not found", hint)
 
         @widened
         def emit(w: Writer, t: dtypes.DType, *args: str) -> str:

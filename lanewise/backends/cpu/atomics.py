@@ -14,9 +14,10 @@ from ...dtypes import DType
 from ...ir import NOWHERE, Array, Memory, Op, Value
 from .arithmetic import ROWS
 from .body import Body, Emitter
-from .forms import Strips, Uniform, Width
+from .forms import Strips, Uniform
 from .memory import Adjacent, One, Scattered, address
 from .text import lane_type, memory_type, scalar_type
+from .width import Width
 
 _INSTRUCTIONS = {  # of integers: signed, unsigned
     "add": ("add", "add"),

@@ -12,9 +12,10 @@ from ...passes.uniformity import Uniformity
 from . import libm
 from .arguments import Arguments, Slots
 from .arithmetic import ROWS
-from .forms import Form, Linear, Strips, Uniform, Width, ramp, splat
+from .forms import Form, Linear, Strips, Uniform, ramp, splat
 from .host import Host
 from .text import Text, lane_type, literal, memory_type, scalar_type
+from .width import Width
 
 Emitter: TypeAlias = "Callable[[Body, Op], None]"
 

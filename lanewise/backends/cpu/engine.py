@@ -24,7 +24,7 @@ from .driver import SHARED_BYTES, suspends
 from .emit import emit_module
 from .host import default_threads, host
 from .jit import Linked, jit
-from .pool import BLOCKS, FUNCTION, JOB_WORDS, NEXT, RUNNING, THREADS, Pool
+from .pool import BLOCKS, FUNCTION, JOB_WORDS, NEXT, RUNNING, THREADS
 from .records import Records, Site
 
 MAX_BLOCK_DIM = 4096
@@ -84,11 +84,11 @@ class CpuExecutable:
 
     def _run(self, arrays: Sequence[View], scalars: Sequence[int | float]) -> None:
         words: list[int] = []
-        for view in arrays:
-            words.append(view.address)
-            words += view.shape
-            words += view.strides
-        for loop, values in zip(self._loops, self._host(scalars, [view.shape for view in arrays]), strict=True):
+        shapes: list[tuple[int, ...]] = []
+        for address, shape, strides, _ in arrays:
+            words += (address, *shape, *strides)
+            shapes.append(shape)
+        for loop, values in zip(self._loops, self._host(scalars, shapes), strict=True):
             loop.run(words, values)
 
     @property
@@ -110,15 +110,17 @@ def _slot_format(dtype: DType) -> str:
 
 
 class _Job(threading.local):
-    """Each launching thread's own memory for a loop's job and arguments."""
+    """Each launching thread's own memory for a loop's job and arguments, on cache lines of its own."""
 
-    def __init__(self, words: int) -> None:
-        self.words = (ctypes.c_int64 * words)()
+    def __init__(self, size: int) -> None:
+        buffer = ctypes.create_string_buffer(size + 64)
+        start = -ctypes.addressof(buffer) % 64
+        self.words = (ctypes.c_int64 * (size // 8)).from_buffer(buffer, start)
         self.address = ctypes.addressof(self.words)
 
 
 class _Loop:
-    """One parallel loop: the regular code, compiled at once, and the general code, compiled when a launch needs it."""
+    """One parallel loop: regular code for whole subgroups, general code for the rest, each compiled when first needed."""
 
     def __init__(
         self, program: Program, number: int, op: Op, threads: int, sites: list[Site], records: Records | None
@@ -131,75 +133,81 @@ class _Loop:
         self._types = [v.type for v in scalars]
         memory_words = sum(1 + 2 * memory.ndim for memory in program.memories)
         self._layout = struct.Struct(
-            f"{JOB_WORDS}q{memory_words}q" + "".join(_slot_format(v.type) for v in scalars) + "QQ"
+            f"{JOB_WORDS + memory_words}q{''.join(_slot_format(v.type) for v in scalars)}QQ"
         )
         self._records = records.address if records is not None else 0
-        self._job = _Job(self._layout.size // 8)
+        self._job = _Job(self._layout.size)
         self._threads = threads
-        self._pool: Pool | None = None
-        self._lock = threading.Lock()
-        self._general: Linked | None = None
-        self._regular, self._suspends = self._compiled(regular=True)
-        self._run_address = self._regular["run"]
+        self._lock = threading.RLock()
+        self._run_address = 0
+        self._general_address = 0
+        self._suspends = False
+        self._linked: list[Linked] = []  # keeps the code
 
+    # ---- code ----------------------------------------------------------------------------------------------------
     @property
     def texts(self) -> list[str]:
-        """The LLVM IR of the variants that are loaded."""
-        variants = (True,) if self._general is None else (True, False)
-        return [emit_module(self._prepared(regular), host(), []) for regular in variants]
+        """The LLVM IR of both variants."""
+        return [emit_module(self._prepared(regular), host(), []) for regular in (True, False)]
 
     def _prepared(self, regular: bool) -> Kernel:
         return prepare(self._program, self._number, regular=regular, max_shared_bytes=SHARED_BYTES)
 
-    def _compiled(self, *, regular: bool) -> tuple[Linked, bool]:
-        """The code of a variant, and whether it suspends; from the disk cache where it was compiled before."""
+    def _compiled(self, name: str) -> int:
+        """The address of a variant, `run` or `general`; from the disk cache where it was compiled before."""
 
         def make() -> Entry:
-            kernel = self._prepared(regular)
+            kernel = self._prepared(name == "run")
             return Entry(jit().compile(emit_module(kernel, host(), self._sites)), {"suspends": suspends(kernel)})
 
-        name = "run" if regular else "general"
         if self._records:  # emission notes the places of print and assert, too
             entry = make()
         else:
             entry = fetch((to_text(self._program), f"{name} {self._number}", *jit().target), make)
-        return jit().link(entry.code, (name,)), entry.header["suspends"]
+        linked = jit().link(entry.code, (name,))
+        self._linked.append(linked)
+        self._suspends = entry.header["suspends"]
+        return linked[name]
 
-    def _general_address(self) -> int:
-        general = self._general
-        if general is None:
-            with self._lock:
-                if self._general is None:
-                    self._general, _ = self._compiled(regular=False)
-                general = self._general
-        return general["general"]
+    def _load_regular(self) -> int:
+        with self._lock:
+            self._run_address = self._run_address or self._compiled("run")
+        return self._run_address
 
+    def _load_general(self) -> int:
+        with self._lock:
+            self._general_address = self._general_address or self._compiled("general")
+        return self._general_address
+
+    # ---- launch --------------------------------------------------------------------------------------------------
     def run(self, words: Sequence[int], values: Sequence[int | float]) -> None:
         """Launch with the arrays' words of the argument block and the host's values."""
-        extents = [int(values[place]) for place in self._extents]
-        total = prod(extents)
+        extents = [values[place] for place in self._extents]
+        total = int(prod(extents))
         if total <= 0:
             return
-        width = self._width
-        # Subgroups without any item are skipped, but not where the others wait for them at a barrier.
-        regular = not (
-            total % (self._block_dim if self._suspends else width)
-            or self._block_dim % width
-            or (len(extents) > 1 and extents[-1] % width)
-        )
-        general = 0 if regular else self._general_address()
-        blocks = -(-total // self._block_dim)
+        function = self._run_address or self._load_regular()
+        general = 0 if self._is_regular(total, int(extents[-1])) else self._general_address or self._load_general()
         job = self._job
-        head = (self._run_address, blocks, 0, 0, self._threads, 0, 0, 0)
+        head = (function, -(-total // self._block_dim), 0, 0, self._threads, 0, 0, 0)
         try:
             self._layout.pack_into(job.words, 0, *head, *words, *values, general, self._records)
         except (OverflowError, struct.error):
             values = [_fitting(v, t) for v, t in zip(values, self._types, strict=True)]
             self._layout.pack_into(job.words, 0, *head, *words, *values, general, self._records)
-        pool = self._pool
-        if pool is None or pool is not pools.pool(self._threads):  # a forked child has another
-            pool = self._pool = pools.pool(self._threads)
-        pool.run(job.words, job.address)
+        pools.pool(self._threads).run(job.words, job.address)
+
+    def _is_regular(self, total: int, row: int) -> bool:
+        """Whether the launch has whole subgroups alone, each within one row.
+
+        Subgroups without any item are skipped, but not where the others wait for them at a barrier.
+        """
+        width, block_dim = self._width, self._block_dim
+        return not (
+            total % (block_dim if self._suspends else width)
+            or block_dim % width
+            or (len(self._extents) > 1 and row % width)
+        )
 
 
 def _fitting(value: int | float, dtype: DType) -> int | float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...dtypes import DType
-from .text import Text, is_constant, lane_type, scalar_type
+from .text import Text, is_constant, lane_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,48 +32,6 @@ class Strips:
 
 
 Form: TypeAlias = Uniform | Linear | Strips
-
-
-@dataclass(frozen=True, slots=True)
-class Width:
-    """Scalars (`lanes` 0) or strips of `lanes`: arithmetic is written once and emitted at either width."""
-
-    text: Text
-    lanes: int
-
-    def of(self, element: str) -> str:
-        """The type of `element`s at this width."""
-        return f"<{self.lanes} x {element}>" if self.lanes else element
-
-    def type(self, dtype: DType) -> str:
-        return self.of(lane_type(dtype) if self.lanes else scalar_type(dtype))
-
-    def const(self, element: str, value: str) -> str:
-        """A constant of `element`s: `value` in every lane."""
-        return f"splat ({element} {value})" if self.lanes else value
-
-    def do(self, code: str) -> str:
-        return self.text.do(code)
-
-    def cond(self, boolean: str) -> str:
-        """A bool as the `i1`s that select and branch take."""
-        if not self.lanes:
-            return boolean
-        return self.do(f"icmp slt {self.of('i32')} {boolean}, zeroinitializer")
-
-    def boolean(self, cond: str) -> str:
-        """`i1`s as a bool."""
-        if not self.lanes:
-            return cond
-        return self.do(f"sext {self.of('i1')} {cond} to {self.of('i32')}")
-
-    def intrinsic(self, name: str, element: str, *operands: str, extra: str = "") -> str:
-        """A call of the overloaded intrinsic `llvm.<name>`, whose operands and result have one type."""
-        short = {"half": "f16", "float": "f32", "double": "f64"}.get(element, element)
-        suffix = f"v{self.lanes}{short}" if self.lanes else short
-        type_ = self.of(element)
-        args = ", ".join(f"{type_} {operand}" for operand in operands)
-        return self.do(f"call {type_} @llvm.{name}.{suffix}({args}{extra})")
 
 
 def strip_literal(values: list[int], element: str) -> str:

@@ -11,11 +11,9 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 
-from ...ir.arith import MATH
 from ...ir import Op
-from .arithmetic import narrow_to_half, widen_half
-from .forms import Width
-from .text import scalar_type
+from ...ir.arith import MATH
+from .width import Width
 
 _LIBRARY = {"darwin": "libSystem.dylib", "win32": "ucrtbase.dll"}.get(sys.platform, "libm.so.6")
 
@@ -54,13 +52,8 @@ _BINARY = frozenset({"atan2", "pow"})
 
 def emit(w: Width, op: Op, ops: Sequence[str]) -> str:
     """The row of every opcode of MATH."""
-    dtype = op.result.type
-    if dtype.bits == 16:
-        ops = [widen_half(w, a) for a in ops]
-    element = "float" if dtype.bits == 16 else scalar_type(dtype)
-    name = c_name(op.opcode, element)
-    result = _call(w, name, element, ops) if not w.lanes else _call_lanes(w, name, element, ops)
-    return narrow_to_half(w, result) if dtype.bits == 16 else result
+    call = _call_lanes if w.lanes else _call
+    return w.in_single(op.result.type, lambda element, xs: call(w, c_name(op.opcode, element), element, xs), ops)
 
 
 def _call(w: Width, name: str, element: str, ops: Sequence[str]) -> str:

@@ -289,7 +289,7 @@ class Pool:
 
     def run(self, job: ctypes.Array[ctypes.c_int64], address: int) -> None:
         """Run a job to its end; on an exception (Ctrl-C) hand out no more of it, wait for what runs, and raise."""
-        if self.address is not None and not self._workers:
+        if not self._workers and self.address is not None:
             self._start()
         try:
             while self.launch(self.address, address):
@@ -315,10 +315,11 @@ _pools_lock = threading.Lock()
 
 def pool(threads: int) -> Pool:
     """The process's pool of so many threads."""
-    with _pools_lock:
-        if threads not in _pools:
-            _pools[threads] = Pool(threads)
-        return _pools[threads]
+    found = _pools.get(threads)
+    if found is None:
+        with _pools_lock:
+            found = _pools.setdefault(threads, Pool(threads))
+    return found
 
 
 def _close_all() -> None:

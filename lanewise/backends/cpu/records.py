@@ -16,7 +16,6 @@ from ...dtypes import DType
 from ...errors import KernelAssertionError, Loc
 from ...ir import Op
 from .body import Body, Emitter
-from .forms import Width
 
 HEADER_WORDS = 2
 CAPACITY_WORDS = 1 << 16

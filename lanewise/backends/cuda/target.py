@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ... import dtypes
@@ -12,6 +12,7 @@ from ..llvm.arithmetic import widened
 from ..llvm.lanes import Pattern, named, pattern_index
 from ..llvm.target import SHARED, Target, entry_name
 from ..llvm.text import Writer, scalar_type
+from .libdevice import libdevice
 from .natives import natives_of
 
 FULL = "i32 -1"
@@ -36,7 +37,7 @@ class CudaTarget(Target):
     local_space = 0
     argument_space = 0
     # The lanes of a warp see what their block sees.
-    scopes = {"subgroup": "block", "block": "block", "grid": "device"}
+    scopes: ClassVar[Mapping[str, str]] = {"subgroup": "block", "block": "block", "grid": "device"}
     subgroup_size = 32
 
     def __init__(self, arch: str) -> None:
@@ -111,6 +112,8 @@ class CudaTarget(Target):
     # ---- mathematics ---------------------------------------------------------------------------------------------
     def math(self, w: Writer, op: Op, arguments: Sequence[str]) -> str:
         """libdevice's `__nv_expf` for f32, `__nv_exp` for f64; f16 through f32."""
+        if libdevice() is None:
+            raise self.unsupported(op, "it is in libdevice.10.bc, which was not found", "pip install nvidia-nvvm")
 
         @widened
         def emit(w: Writer, t: dtypes.DType, *args: str) -> str:

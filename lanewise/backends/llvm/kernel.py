@@ -14,6 +14,7 @@ from math import prod
 
 from ... import dtypes
 from ...ir import OPCODES, Array, Block, Effect, Kernel, Memory, Op, Shared, Value
+from ...ir.arith import MATH
 from ...passes.uniformity import analyse
 from ...simt.primitives import lane_map
 from .arguments import ArgumentBlock
@@ -157,10 +158,10 @@ class Emitter:
         elif self.target.keeps(op):
             mask = None if op.mask is None else self.name(op.mask, item)
             result = self.target.natives[op.opcode].emit(self.w, op, args, mask)
-        elif OPCODES[op.opcode].pure:
+        elif op.opcode in MATH:
             result = self.target.math(self.w, op, args)
         else:
-            raise self.target.unsupported(op, "this backend has no such operation")
+            raise self.target.unsupported(op, "it has no code for it")
         if op.results:
             assert result is not None
             item.names[op.result] = result

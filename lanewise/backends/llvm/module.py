@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import llvmlite.binding as llvm
 
@@ -44,14 +43,15 @@ def module_text(target: Target, kernels: Iterable[tuple[Kernel, int]], machine: 
 
 
 def optimised(
-    text: str, machine: llvm.TargetMachine, kernels: Sequence[Kernel], libraries: Sequence[Path] = ()
+    text: str, machine: llvm.TargetMachine, kernels: Sequence[Kernel], library: Path | None = None
 ) -> llvm.ModuleRef:
-    """Parse, link bitcode libraries of which only what is called stays, and run LLVM's pipeline."""
+    """Parse, link a bitcode library of which only what is called stays, and run LLVM's pipeline."""
     module = llvm.parse_assembly(text)
     module.verify()
-    for library in libraries:
-        _link(module, library, str(machine.target_data))
-    if libraries:
+    if library is not None:
+        other = llvm.parse_bitcode(library.read_bytes())
+        other.triple, other.data_layout = module.triple, module.data_layout
+        module.link_in(other)
         keep = {entry_name(kernel) for kernel in kernels}
         for symbol in (*module.functions, *module.global_variables):
             if not symbol.is_declaration and symbol.name not in keep:
@@ -59,9 +59,3 @@ def optimised(
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
     builder.getModulePassManager().run(module, builder)
     return module
-
-
-def _link(module: Any, library: Path, data_layout: str) -> None:
-    other = llvm.parse_bitcode(library.read_bytes())
-    other.triple, other.data_layout = module.triple, data_layout
-    module.link_in(other)

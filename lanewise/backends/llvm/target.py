@@ -119,6 +119,6 @@ class Target(ABC):
     def math(self, w: Writer, op: Op, arguments: Sequence[str]) -> str:
         """A function of the vendor's mathematics library."""
 
-    def unsupported(self, op: Op, reason: str) -> CompileError:
+    def unsupported(self, op: Op, reason: str, hint: str = "") -> CompileError:
         types = ", ".join(str(v.type) for v in op.operands)
-        return CompileError(f"{op.opcode}({types}) is not available on {self.name}", loc=op.loc, why=reason)
+        return CompileError(f"{op.opcode}({types}) is not available on {self.name}", loc=op.loc, why=reason, hint=hint)

@@ -260,7 +260,7 @@ def _bitcast(c: Code, op: Op) -> Id:
 
 
 # ---- bits: Vulkan counts and reverses 32 of them ---------------------------------------------------------------------
-def halves(c: Code, value: Id, dtype: DType) -> tuple[Id, Id]:
+def halves(c: Code, value: Id) -> tuple[Id, Id]:
     """The low and the high word of 64 bits."""
     pair = c.m("Bitcast", c.m.vector(u32, 2), value)
     return c.m("CompositeExtract", u32, pair, 0), c.m("CompositeExtract", u32, pair, 1)
@@ -279,7 +279,7 @@ def _popcnt(c: Code, op: Op) -> Id:
     (value,), dtype = c.values(op), op.operands[0].type
     if dtype.bits < 64:
         return c.m("BitCount", u32, _word(c, value, dtype))
-    low, high = halves(c, value, dtype)
+    low, high = halves(c, value)
     return c.m("IAdd", u32, c.m("BitCount", u32, low), c.m("BitCount", u32, high))
 
 
@@ -292,7 +292,7 @@ def _clz(c: Code, op: Op) -> Id:
     (value,), dtype = c.values(op), op.operands[0].type
     if dtype.bits < 64:
         return _clz_word(c, _word(c, value, dtype), dtype.bits)
-    low, high = halves(c, value, dtype)
+    low, high = halves(c, value)
     return c.m("Select", u32, c.is_zero(high, u32), _clz_word(c, low, 64), _clz_word(c, high, 32))
 
 
@@ -301,7 +301,7 @@ def _ctz(c: Code, op: Op) -> Id:
     if dtype.bits < 64:
         word = _word(c, value, dtype)
         return m("Select", u32, c.is_zero(word, u32), m.u32(dtype.bits), m.glsl(Glsl.FindILsb, u32, word))
-    low, high = halves(c, value, dtype)
+    low, high = halves(c, value)
     above = m("IAdd", u32, m.glsl(Glsl.FindILsb, u32, high), m.u32(32))
     above = m("Select", u32, c.is_zero(high, u32), m.u32(64), above)
     return m("Select", u32, c.is_zero(low, u32), above, m.glsl(Glsl.FindILsb, u32, low))
@@ -310,7 +310,7 @@ def _ctz(c: Code, op: Op) -> Id:
 def _bitrev(c: Code, op: Op) -> Id:
     m, (value,), dtype = c.m, c.values(op), op.result.type
     if dtype.bits == 64:
-        low, high = halves(c, value, dtype)
+        low, high = halves(c, value)
         return joined(c, m("BitReverse", u32, high), m("BitReverse", u32, low), dtype)
     word = m("BitReverse", u32, _word(c, value, dtype))
     if dtype.bits == 32:

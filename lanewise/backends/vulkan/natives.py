@@ -31,9 +31,7 @@ FORMS = {
     "inclusive": GroupOperation.InclusiveScan,
     "exclusive": GroupOperation.ExclusiveScan,
 }
-OPERATIONS = {
-    f"subgroup.{form}_{name}": (group, name) for form, group in FORMS.items() for name in INSTRUCTIONS
-}
+OPERATIONS = {f"subgroup.{form}_{name}": (group, name) for form, group in FORMS.items() for name in INSTRUCTIONS}
 
 
 def natives_of(features: Features, subgroup_size: int) -> Callable[[Op], bool]:
