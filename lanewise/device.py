@@ -91,6 +91,7 @@ _TARGETS: dict[str, Target] = {
     "asm": Target("lanewise.backends.cpu.engine:CpuEngine", text="assembly"),
     "ptx": Target("lanewise.backends.cuda.source:PtxWriter", takes=("arch",)),
     "amdgpu": Target("lanewise.backends.amdgpu.source:AmdgpuWriter", default_subgroup_size=None, takes=("arch",)),
+    "spirv": Target("lanewise.backends.vulkan.source:SpirvWriter"),
 }
 
 

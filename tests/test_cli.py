@@ -81,6 +81,7 @@ EXPECTED = {
     "asm": ".text",
     "ptx": "shfl.sync",
     "amdgpu": "_dpp",
+    "spirv": "OpGroupNonUniform",
 }
 
 

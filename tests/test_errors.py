@@ -37,7 +37,7 @@ def recursive(x):
 
 
 @lw.func
-def sometimes(x):
+def sometimes(x):  # noqa: RET503  what is refused
     if x > 0:
         return 1
 

@@ -103,8 +103,17 @@ def any_of(ctx: Context, flags: Sequence[Number]) -> Number:
 
 
 def guard(frame: Frame, rest: Branch) -> None:
-    """`rest` where no flag is set."""
-    env, flags = frame.env, pending(frame)
+    """`rest` where no flag is set; the end of an item has an `if` of its own."""
+    flags = pending(frame)
+    if frame.is_kernel and RETURN in flags and len(flags) > 1:
+        others = [flag for flag in flags if flag != RETURN]
+        _guard(frame, [RETURN], lambda: _guard(frame, others, rest))
+    else:
+        _guard(frame, flags, rest)
+
+
+def _guard(frame: Frame, flags: Sequence[str], rest: Branch) -> None:
+    env = frame.env
     outer = {flag: env[flag] for flag in flags}
     result = env.pop(RESULT, None)
     ended: dict[str, Val | Poison] = {}
@@ -224,7 +233,7 @@ class _Merge:
                 for block, collected, leaf in zip(self.blocks, self.yields, (x, y), strict=True):
                     with self.ctx.builder.at(block):
                         collected.append(self.ctx.value(_number(leaf), dtype))
-                self.results.append(Value(dtype, name.lstrip("!")))
+                self.results.append(Value(dtype, self.frame.hint(name)))
                 merged.append(Scalar(self.results[-1]))
         return rebuild(a, iter(merged))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
+from ..ir import EXIT_FLAG
 from .context import Context
 from .convert import convert_like, typed
 from .hints import refuse
@@ -83,6 +84,12 @@ class Frame:
         outer, builder.loc = builder.loc, self.source.loc(node)
         yield
         builder.loc = outer
+
+    def hint(self, name: str) -> str:
+        """The name of a variable or flag in the printed IR."""
+        if self.is_kernel and name == RETURN:
+            return EXIT_FLAG
+        return name.removeprefix("!")
 
     # ---- names ---------------------------------------------------------------------------------------------------
     def lookup(self, name: str) -> Val:

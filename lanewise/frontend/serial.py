@@ -42,7 +42,7 @@ class _Carried:
 
     def fresh(self) -> list[Value]:
         """New region arguments of the right types."""
-        return [Value(self.ctx.dtype_of(leaf), name.lstrip("!")) for name, leaf in self._numbers(self.names)]
+        return [Value(self.ctx.dtype_of(leaf), name.removeprefix("!")) for name, leaf in self._numbers(self.names)]
 
     def bind(self, values: Sequence[Value]) -> dict[str, Val]:
         """The names, standing for these values."""
@@ -90,7 +90,7 @@ def loop(
     outer = frame.loop, frame.fixed, frame.top_level
     frame.loop, frame.fixed, frame.top_level = LoopKind.SERIAL, dict(frame.fixed), False
 
-    head, values, flags = Block(), carried.fresh(), {flag: Value(dtypes.bool_, flag[1:]) for flag in jumps}
+    head, values, flags = Block(), carried.fresh(), {flag: Value(dtypes.bool_, frame.hint(flag)) for flag in jumps}
     with builder.at(head):
         frame.env = {**entry, **carried.bind(values)}
         go, endless = _unless(ctx, list(flags.values()), lambda: go_on(index[0] if index else None))

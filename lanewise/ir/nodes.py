@@ -27,6 +27,8 @@ from ..dtypes import DType
 from ..errors import Loc
 
 NOWHERE = Loc("<lanewise>", 0)
+EXIT_FLAG = "$exit"
+"""The hint of a bool that says whether the lane has ended its item; no user can write it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -45,7 +45,7 @@ def check_barriers(kernel: Kernel) -> None:
                     hint=f"move it out of the {kind}, or make the condition the same in every thread of the block",
                 )
             inner = branch
-            if op.opcode in ("if", "loop"):
+            if op.opcode in ("if", "loop") and not op.attrs.get("exit_guard"):
                 cond = op.operands[0] if op.opcode == "if" else op.regions[0].yields[0]
                 if levels[cond] > Level.BLOCK:
                     inner = (op.opcode, op.loc)

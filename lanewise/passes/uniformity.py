@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..ir import OPCODES, Block, Effect, Level, Local, Op, Value
+from ..ir import EXIT_FLAG, OPCODES, Block, Effect, Level, Local, Op, Value
 
-EXIT_FLAG = "$exit"
 """The hint of the flag "this lane has ended its item"."""
 
 _UNIFORM = Level.SUBGROUP
@@ -141,6 +140,9 @@ class _Analysis:
         (cond,) = op.operands
         branch = self.facts.level[cond]
         for value, a, b in zip(op.results, op.regions[0].yields, op.regions[1].yields, strict=True):
+            if self.ignore_exits and op.attrs.get("exit_guard"):
+                self.put(value, *self.get(a))
+                continue
             level, stride = self.join(a, b)
             mixed = a is not b and (self.strict or not (a in self.undefs or b in self.undefs))
             if mixed and branch > _UNIFORM:

@@ -116,7 +116,8 @@ print("both")
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_launches_too() -> None:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _FORK], capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-W", "ignore", "-c", _FORK]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "both\n", done.stderr
     assert done.returncode == 0
 
@@ -285,7 +286,8 @@ def test_atomics_on_one_element(kind: str, dtype: dtypes.DType, asked: bool) -> 
         assert into[0] == want
     if asked and dtype.is_int and kind == "add" and dtype.bits >= 32:
         seen = np.sort(olds[values > 2])
-        assert seen[0] == 50 and len(np.unique(seen)) == len(seen)  # every lane saw another state
+        assert seen[0] == 50
+        assert len(np.unique(seen)) == len(seen)  # every lane saw another state
 
 
 @pytest.mark.parametrize("dtype", [dtypes.bool_, dtypes.u8, dtypes.i64, dtypes.f16, dtypes.f64], ids=str)

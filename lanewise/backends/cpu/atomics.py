@@ -7,15 +7,14 @@ A block runs in one thread, so shared memory needs no atomicity at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 from ... import dtypes
 from ...dtypes import DType
 from ...ir import NOWHERE, Array, Memory, Op, Value
+from .address import Address, Adjacent, One, Scattered, address
 from .arithmetic import ROWS
 from .body import Body, Emitter
 from .forms import Strips, Uniform
-from .memory import Adjacent, One, Scattered, address
 from .text import lane_type, memory_type, scalar_type
 from .width import Width
 
@@ -83,10 +82,7 @@ def _fold(body: Body, kind: str, dtype: DType, value: Value) -> str:
 
 
 # ---- lane by lane -------------------------------------------------------------------------------------------------
-Where: TypeAlias = One | Adjacent | Scattered
-
-
-def _lane_by_lane(body: Body, op: Op, where: Where, values: Sequence[Value]) -> tuple[str, ...]:
+def _lane_by_lane(body: Body, op: Op, where: Address, values: Sequence[Value]) -> tuple[str, ...]:
     """A loop over the bits of the active lanes; operands and old values lie on the stack meanwhile."""
     text, dtype = body.text, op.result.type
     memory: Memory = op.attrs["mem"]
@@ -131,7 +127,7 @@ def _operand(body: Body, value: Value, number: int) -> Callable[[str], str]:
     return fetch
 
 
-def _pointers(body: Body, memory: Memory, where: Where) -> Callable[[str], str]:
+def _pointers(body: Body, memory: Memory, where: Address) -> Callable[[str], str]:
     match where:
         case One(pointer):
             return lambda lane: pointer
@@ -185,9 +181,7 @@ def _update(body: Body, memory: Memory, kind: str, pointer: str, operands: Seque
         return text.do(f"atomicrmw {name} ptr {pointer}, {scalar_type(dtype)} {operands[0]} monotonic")
     if dtype.is_int and kind == "cas":
         type_ = scalar_type(dtype)
-        pair = text.do(
-            f"cmpxchg ptr {pointer}, {type_} {operands[0]}, {type_} {operands[1]} monotonic monotonic"
-        )
+        pair = text.do(f"cmpxchg ptr {pointer}, {type_} {operands[0]}, {type_} {operands[1]} monotonic monotonic")
         return text.do(f"extractvalue {{ {type_}, i1 }} {pair}, 0")
     return _retry(body, dtype, kind, pointer, operands)
 

@@ -23,8 +23,8 @@ Emitter: TypeAlias = "Callable[[Body, Op], None]"
 class Body:
     """Emits one kernel's body for one subgroup.
 
-    `mask` holds the strips of the active lanes, None where all W run.  Where `some` holds at least one of them is active:
-    then what is uniform (a load, a store, a loop's condition) may run without asking.
+    `mask` holds the strips of the active lanes, None where all W run.  Where `some` holds, at least one of them is
+    active: then what is uniform (a load, a store, a loop's condition) may run without asking.
     """
 
     def __init__(
@@ -44,7 +44,9 @@ class Body:
         self.used = _used(kernel.body)
         self._levels = levels
         self._emitters = emitters
-        self._forms: dict[Value, Form] = {v: Uniform(self.arguments.scalar(v)) for v in kernel.scalars if v in self.used}
+        self._forms: dict[Value, Form] = {
+            v: Uniform(self.arguments.scalar(v)) for v in kernel.scalars if v in self.used
+        }
         self._materialised: list[dict[tuple[Form, DType], tuple[str, ...]]] = [{}]
         self._stack: dict[str, str] = {}
 
@@ -63,7 +65,7 @@ class Body:
         result = op.result
         level = self.level(result)
         if level <= Level.LINEAR:
-            # A linear result's base is its value in lane 0, that is, the operation applied to the operands' values there.
+            # A linear result's base is its value in lane 0: the operation applied to the operands' values there.
             name = row(self.scalar, op, [self.first(v) for v in op.operands])
             self.define(result, Uniform(name) if level < Level.LINEAR else Linear(name, self._levels.stride[result]))
             return

@@ -75,9 +75,7 @@ def _undefined(block: Block) -> set[Value]:
     return {op.result for op in block.ops if op.opcode == "undef"}
 
 
-def _select(
-    body: Body, like: Value, conds: Sequence[str], yes: Sequence[str], no: Sequence[str]
-) -> tuple[str, ...]:
+def _select(body: Body, like: Value, conds: Sequence[str], yes: Sequence[str], no: Sequence[str]) -> tuple[str, ...]:
     bits, type_ = body.vector.of("i1"), body.vector.of(lane_type(like.type))
     return body.each(
         lambda c, a, b: a if a == b else body.text.do(f"select {bits} {c}, {type_} {a}, {type_} {b}"), conds, yes, no
@@ -113,9 +111,7 @@ def _or_zero(body: Body, value: Value, form: Form, end: str, origin: str) -> For
     type_, names = body.parts(form, value.type)
     if all(not name.startswith("%") for name in names):
         return form
-    return body.rebuild(
-        form, [body.text.phi(type_, [(name, end), ("zeroinitializer", origin)]) for name in names]
-    )
+    return body.rebuild(form, [body.text.phi(type_, [(name, end), ("zeroinitializer", origin)]) for name in names])
 
 
 def _worth_a_jump(body: Body, region: Block) -> bool:

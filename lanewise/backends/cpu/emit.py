@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ir import OPCODES, Kernel, Op
 from ...passes.uniformity import analyse
-from . import driver, libm, records
+from . import driver, frames, libm, records
 from .arguments import METADATA, Slots
 from .arithmetic import ROWS
 from .atomics import ATOMICS
@@ -13,6 +13,7 @@ from .control import CONTROL
 from .host import Host
 from .lanes import LANES
 from .memory import MEMORY
+
 
 def _nothing(body: Body, op: Op) -> None:
     """A subgroup's lanes go in step; a barrier of a block of one subgroup is one of that subgroup."""
@@ -35,12 +36,17 @@ def emit_module(kernel: Kernel, host: Host, sites: list[records.Site]) -> str:
     levels = analyse(kernel.body, kernel.scalars, kernel.subgroup_size)
     body = Body(kernel, levels, slots, host, emitters)
     body.block(kernel.body)
-    name, linkage = ("regular", "internal") if kernel.regular else ("general", "")
-    function = driver.function(name, linkage, body.text.entry, body.text.lines, coroutine=coroutine)
+    function = driver.function(
+        "regular" if kernel.regular else "general",
+        body.text.entry,
+        body.text.lines,
+        internal=kernel.regular,
+        coroutine=coroutine,
+    )
     parts = [
         function,
         driver.blocks(kernel, slots, coroutine=coroutine) if kernel.regular else "",
-        driver.FRAMES if coroutine else "",
+        frames.FUNCTIONS if coroutine else "",
         records.FUNCTION if sites else "",
         libm.declarations(function),
         METADATA,
@@ -51,7 +57,7 @@ def emit_module(kernel: Kernel, host: Host, sites: list[records.Site]) -> str:
 def _suspend(body: Body, op: Op) -> None:
     """Wait until all subgroups of the block have come here."""
     go_on = body.text.new_label("resumed")
-    state = body.text.do(driver.BARRIER)
+    state = body.text.do(frames.SUSPEND)
     body.text.put(f"switch i8 {state}, label %suspended [ i8 0, label %{go_on} ]")
     body.text.begin(go_on)
 

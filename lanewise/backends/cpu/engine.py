@@ -20,11 +20,12 @@ from ...passes.host import compile_host
 from ...passes.outline import captured_scalars
 from ..engine import SUBGROUP_SIZES, Properties, View
 from . import pool as pools
-from .driver import SHARED_BYTES, suspends
+from .driver import suspends
 from .emit import emit_module
+from .frames import SHARED_BYTES
 from .host import default_threads, host
 from .jit import Linked, jit
-from .pool import BLOCKS, FUNCTION, JOB_WORDS, NEXT, RUNNING, THREADS
+from .parked import BLOCKS, FUNCTION, JOB_WORDS, NEXT, RUNNING, THREADS
 from .records import Records, Site
 
 MAX_BLOCK_DIM = 4096
@@ -50,7 +51,7 @@ class CpuEngine:
             subgroup_sizes=SUBGROUP_SIZES,
             max_block_dim=MAX_BLOCK_DIM,
             max_shared_bytes=SHARED_BYTES,
-            dtypes=dtypes.ALL,
+            dtypes=dtypes.ALL if host().half else tuple(t for t in dtypes.ALL if t != dtypes.f16),
             threads=self.threads,
             forward_progress=True,
         )
@@ -120,7 +121,7 @@ class _Job(threading.local):
 
 
 class _Loop:
-    """One parallel loop: regular code for whole subgroups, general code for the rest, each compiled when first needed."""
+    """One parallel loop: regular code for whole subgroups, general code for the rest, compiled when first needed."""
 
     def __init__(
         self, program: Program, number: int, op: Op, threads: int, sites: list[Site], records: Records | None
@@ -132,9 +133,7 @@ class _Loop:
         self._extents = [scalars.index(v) for v in op.operands]
         self._types = [v.type for v in scalars]
         memory_words = sum(1 + 2 * memory.ndim for memory in program.memories)
-        self._layout = struct.Struct(
-            f"{JOB_WORDS + memory_words}q{''.join(_slot_format(v.type) for v in scalars)}QQ"
-        )
+        self._layout = struct.Struct(f"{JOB_WORDS + memory_words}q{''.join(_slot_format(v.type) for v in scalars)}QQ")
         self._records = records.address if records is not None else 0
         self._job = _Job(self._layout.size)
         self._threads = threads

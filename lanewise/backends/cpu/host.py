@@ -18,7 +18,7 @@ class Host:
     vector_bytes: int
     permute: str | None  # the intrinsic that moves 32-bit lanes within one vector by a vector of indices
     masked_bits: frozenset[int]  # widths of elements that a masked vector load or store takes in one instruction
-    half: bool  # converts f16 in hardware
+    half: bool  # converts f16; without it the device has no f16, as LLVM would call functions that nobody has
 
     def strip_lanes(self, subgroup_size: int) -> int:
         """Lanes of one native vector of 32-bit elements, the unit in which a varying value is held."""

@@ -1,7 +1,7 @@
 """LLVM: text to object code, object code to addresses.
 
-The object's bytes are what a disk cache keeps.  They are linked by LLJIT against a listed table of symbols, so that a name
-which is missing is an error to be caught, never a crash.
+The object's bytes are what a disk cache keeps.  They are linked by LLJIT against a listed table of symbols, so that a
+name which is missing is an error to be caught, never a crash.
 """
 
 from __future__ import annotations

@@ -24,14 +24,14 @@ def emit_permute(body: Body, op: Op) -> None:
     if body.level(op.result) <= Level.SUBGROUP:
         body.define(op.result, Uniform(body.lane_of(value.type, strips, str(sources[0]))))
         return
-    element, S = lane_type(value.type), body.S  # noqa: N806  the width of a strip
+    element, S = lane_type(value.type), body.S
     rows = [sources[r * S : (r + 1) * S] for r in range(body.R)]
     body.define(op.result, Strips(tuple(_permuted(body, element, strips, row) for row in rows)))
 
 
 def _permuted(body: Body, element: str, strips: Sequence[str], sources: Sequence[int]) -> str:
     """One strip made of any lanes: a rename where it is one strip as it stands, else a shuffle for each strip added."""
-    S, vector = body.S, body.vector.of(element)  # noqa: N806
+    S, vector = body.S, body.vector.of(element)
     first, *others = dict.fromkeys(lane // S for lane in sources)
     made, place_of = strips[first], {lane: lane % S for lane in sources if lane // S == first}
     for strip in others or [first]:
@@ -42,9 +42,7 @@ def _permuted(body: Body, element: str, strips: Sequence[str], sources: Sequence
         if picks == list(range(S)):
             break
         indices = ", ".join("i32 poison" if pick is None else f"i32 {pick}" for pick in picks)
-        made = body.text.do(
-            f"shufflevector {vector} {made}, {vector} {strips[strip]}, <{S} x i32> <{indices}>"
-        )
+        made = body.text.do(f"shufflevector {vector} {made}, {vector} {strips[strip]}, <{S} x i32> <{indices}>")
         place_of = {lane: place for place, lane in enumerate(sources) if lane in place_of}
     return made
 
@@ -64,7 +62,7 @@ def emit_gather(body: Body, op: Op) -> None:
         return
     indices = body.strips(index)
     registers = 2 if lane_type(value.type) in ("i64", "double") else 1
-    if body.host.permute is not None and body.S * 4 == body.host.vector_bytes and body.R * registers <= PERMUTE_LIMIT:
+    if body.host.permute is not None and body.host.vector_bytes == body.S * 4 and body.R * registers <= PERMUTE_LIMIT:
         body.define(op.result, Strips(_by_permutes(body, lane_type(value.type), strips, indices)))
     else:
         body.define(op.result, Strips(_by_memory(body, lane_type(value.type), strips, indices)))

@@ -1,174 +1,16 @@
-"""Loads and stores: one scalar for a uniform address, vectors where lanes are adjacent, else one element a lane.
-
-An address is a scalar pointer for lane 0 plus, where lanes differ, elements to add in each.  A linear index of a signed
-type does not wrap between lanes (its base is extended, then stepped); one of an unsigned type may, and becomes strips.
-"""
+"""Loads and stores: one scalar for a uniform address, vectors where lanes are adjacent, else one element a lane."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import prod
-from typing import TypeAlias
 
-from ...dtypes import DType
-from ...ir import Array, Local, Memory, Op, Shared, Value
+from ...ir import Local, Memory, Op, Value
+from .address import Adjacent, One, Scattered, address, harmless
 from .body import Body, Emitter
-from .forms import Linear, Strips, Uniform, splat, strip_literal
-from .text import is_constant, lane_type, memory_type
+from .forms import Strips, Uniform, strip_literal
+from .text import memory_type
 
 
-@dataclass(frozen=True, slots=True)
-class One:
-    """The same element for all lanes."""
-
-    pointer: str
-
-
-@dataclass(frozen=True, slots=True)
-class Adjacent:
-    """Lane `l` has the `l`-th element from the pointer."""
-
-    pointer: str
-
-
-@dataclass(frozen=True, slots=True)
-class Scattered:
-    """Each lane has its own element: `pointers` are strips of pointers."""
-
-    pointers: tuple[str, ...]
-
-
-Address: TypeAlias = One | Adjacent | Scattered
-
-
-# ---- addresses ----------------------------------------------------------------------------------------------------
-def address(body: Body, memory: Memory, indices: Sequence[Value]) -> Address:
-    """Where `memory[indices]` lies for each lane."""
-    base, strides, per_lane = _layout(body, memory)
-    text = body.text
-    element = memory_type(memory.dtype)
-    offset = "0"  # of lane 0, an i64
-    step: str = str(per_lane)  # from a lane to the next, an i64
-    varying: tuple[str, ...] | None = None
-    for index, stride in zip(indices, strides, strict=True):
-        form = body.form(index)
-        if isinstance(form, Linear) and not (index.type.is_signed or index.type.bits == 64):
-            form = Strips(body.strips(index))
-        match form:
-            case Uniform(name):
-                offset = _add(body, offset, _times(body, extend(body, index.type, name), stride))
-            case Linear(name, slope):
-                offset = _add(body, offset, _times(body, extend(body, index.type, name), stride))
-                step = _add(body, step, _times(body, str(slope), stride))
-            case Strips(names):
-                part = _scaled(body, index.type, names, stride)
-                varying = part if varying is None else body.each(_vector_add(body), varying, part)
-    pointer = text.do(f"getelementptr {element}, ptr {base}, i64 {offset}") if offset != "0" else base
-    if varying is None and step == "0":
-        return One(pointer)
-    if varying is None and step == "1":
-        return Adjacent(pointer)
-    if step != "0":
-        steps = _lane_steps(body, step)
-        varying = steps if varying is None else body.each(_vector_add(body), varying, steps)
-    assert varying is not None
-    ptrs = body.vector.of("i64")
-    return Scattered(
-        body.each(lambda v: text.do(f"getelementptr {element}, ptr {pointer}, {ptrs} {v}"), varying)
-    )
-
-
-def _layout(body: Body, memory: Memory) -> tuple[str, list[str], int]:
-    """The pointer, the strides (i64, in elements) and the elements between neighbouring lanes."""
-    if isinstance(memory, Array):
-        strides = [body.arguments.stride(memory, axis) for axis in range(memory.ndim)]
-        return body.arguments.pointer(memory), strides, 0
-    inner = [prod(memory.shape[axis + 1 :]) for axis in range(len(memory.shape))]
-    if isinstance(memory, Shared):
-        place = body.text.do(f"getelementptr i8, ptr %shared, i64 {body.kernel.shared[memory]}")
-        return place, [str(n) for n in inner], 0
-    # A thread's own array: element e of all lanes lies together, so that a uniform index is a vector access.
-    count = prod(memory.shape) * body.W
-    place = body.stack(f"local {id(memory)}", memory_type(memory.dtype), count)
-    return place, [str(n * body.W) for n in inner], 1
-
-
-def extend(body: Body, dtype: DType, name: str) -> str:
-    """An index as an i64."""
-    if dtype.bits == 64 or is_constant(name):
-        return name
-    return body.text.do(f"{'sext' if dtype.is_signed else 'zext'} i{dtype.bits} {name} to i64")
-
-
-def _add(body: Body, a: str, b: str) -> str:
-    if is_constant(a) and is_constant(b):
-        return str(int(a) + int(b))
-    if a == "0" or b == "0":
-        return b if a == "0" else a
-    return body.text.do(f"add i64 {a}, {b}")
-
-
-def _times(body: Body, a: str, b: str) -> str:
-    if is_constant(a) and is_constant(b):
-        return str(int(a) * int(b))
-    if a == "1" or b == "1":
-        return b if a == "1" else a
-    return body.text.do(f"mul i64 {a}, {b}")
-
-
-def _vector_add(body: Body):
-    type_ = body.vector.of("i64")
-    return lambda a, b: body.text.do(f"add {type_} {a}, {b}")
-
-
-def _scaled(body: Body, dtype: DType, names: tuple[str, ...], stride: str) -> tuple[str, ...]:
-    """Indices as i64 strips, times the stride."""
-    wide, narrow = body.vector.of("i64"), body.vector.of(lane_type(dtype))
-    if dtype.bits < 64:
-        how = "sext" if dtype.is_signed else "zext"
-        names = body.each(lambda a: body.text.do(f"{how} {narrow} {a} to {wide}"), names)
-    if stride == "1":
-        return names
-    factor = f"splat (i64 {stride})" if is_constant(stride) else _splat_word(body, stride)
-    return body.each(lambda a: body.text.do(f"mul {wide} {a}, {factor}"), names)
-
-
-def _splat_word(body: Body, name: str) -> str:
-    from ... import dtypes
-
-    return splat(body.text, body.S, dtypes.i64, name)
-
-
-def _lane_steps(body: Body, step: str) -> tuple[str, ...]:
-    """`step * lane` as i64 strips."""
-    lanes = [list(range(r * body.S, (r + 1) * body.S)) for r in range(body.R)]
-    if is_constant(step):
-        return tuple(strip_literal([int(step) * lane for lane in strip], "i64") for strip in lanes)
-    factor, wide = _splat_word(body, step), body.vector.of("i64")
-    return tuple(body.text.do(f"mul {wide} {factor}, {strip_literal(strip, 'i64')}") for strip in lanes)
-
-
-def harmless(body: Body, pointers: tuple[str, ...]) -> tuple[str, ...]:
-    """The pointers, with those of lanes that are not active aimed at a spare slot on the stack.
-
-    One element a lane without a branch a lane: cheaper than a masked gather or scatter where LLVM must take it apart.
-    """
-    if body.mask is None:
-        return pointers
-    spare = body.stack("spare", "i64", 1)
-    type_ = body.vector.of("ptr")
-    first = body.text.do(f"insertelement {type_} poison, ptr {spare}, i64 0")
-    spares = body.text.do(
-        f"shufflevector {type_} {first}, {type_} poison, {body.vector.of('i32')} zeroinitializer"
-    )
-    bits = body.vector.of("i1")
-    return body.each(
-        lambda c, p: body.text.do(f"select {bits} {c}, {type_} {p}, {type_} {spares}"), body.conds(), pointers
-    )
-
-
-# ---- access -------------------------------------------------------------------------------------------------------
 def emit_load(body: Body, op: Op) -> None:
     memory: Memory = op.attrs["mem"]
     dtype, element = memory.dtype, memory_type(memory.dtype)
@@ -235,11 +77,10 @@ def _load_adjacent(body: Body, memory: Memory, pointer: str) -> tuple[str, ...]:
         return tuple(body.text.do(f"load {vector}, ptr {place}, align {dtype.itemsize}") for place in places)
     if dtype.itemsize * 8 not in body.host.masked_bits:
         return gather(body, element, dtype.itemsize, harmless(body, _spread(body, element, places)))
-    suffix = _suffix(body, element)
+    name, bits = f"llvm.masked.load.{_suffix(body, element)}.p0", body.vector.of("i1")
     return body.each(
         lambda place, cond: body.text.do(
-            f"call {vector} @llvm.masked.load.{suffix}.p0(ptr align {dtype.itemsize} {place}, "
-            f"{body.vector.of('i1')} {cond}, {vector} zeroinitializer)"
+            f"call {vector} @{name}(ptr align {dtype.itemsize} {place}, {bits} {cond}, {vector} zeroinitializer)"
         ),
         places,
         body.conds(),
@@ -265,11 +106,9 @@ def _store_adjacent(body: Body, memory: Memory, pointer: str, names: tuple[str, 
     if dtype.itemsize * 8 not in body.host.masked_bits:
         scatter(body, element, dtype.itemsize, names, harmless(body, _spread(body, element, places)))
         return
-    suffix = _suffix(body, element)
+    intrinsic = f"llvm.masked.store.{_suffix(body, element)}.p0"
     for place, name, cond in zip(places, names, body.conds(), strict=True):
-        body.text.put(
-            f"call void @llvm.masked.store.{suffix}.p0({vector} {name}, ptr align {dtype.itemsize} {place}, {bits} {cond})"
-        )
+        body.text.put(f"call void @{intrinsic}({vector} {name}, ptr align {dtype.itemsize} {place}, {bits} {cond})")
 
 
 def _spread(body: Body, element: str, places: Sequence[str]) -> tuple[str, ...]:
@@ -285,25 +124,21 @@ def _suffix(body: Body, element: str) -> str:
 
 
 def gather(body: Body, element: str, align: int, pointers: tuple[str, ...]) -> tuple[str, ...]:
-    """One element a lane, from pointers that are all good."""
-    vector, ptrs, bits = body.vector.of(element), body.vector.of("ptr"), body.vector.of("i1")
-    suffix = f"{_suffix(body, element)}.v{body.S}p0"
+    """One element a lane, from pointers that are all good; LLVM knows whether the processor's gather is worth it."""
+    vector, ptrs, everyone = body.vector.of(element), body.vector.of("ptr"), f"{body.vector.of('i1')} splat (i1 true)"
+    name = f"llvm.masked.gather.{_suffix(body, element)}.v{body.S}p0"
     return body.each(
-        lambda p: body.text.do(
-            f"call {vector} @llvm.masked.gather.{suffix}({ptrs} align {align} {p}, {bits} splat (i1 true), {vector} poison)"
-        ),
+        lambda p: body.text.do(f"call {vector} @{name}({ptrs} align {align} {p}, {everyone}, {vector} poison)"),
         pointers,
     )
 
 
 def scatter(body: Body, element: str, align: int, names: tuple[str, ...], pointers: tuple[str, ...]) -> None:
     """One element a lane, in lane order, to pointers that are all good."""
-    vector, ptrs, bits = body.vector.of(element), body.vector.of("ptr"), body.vector.of("i1")
-    suffix = f"{_suffix(body, element)}.v{body.S}p0"
-    for name, pointer in zip(names, pointers, strict=True):
-        body.text.put(
-            f"call void @llvm.masked.scatter.{suffix}({vector} {name}, {ptrs} align {align} {pointer}, {bits} splat (i1 true))"
-        )
+    vector, ptrs, everyone = body.vector.of(element), body.vector.of("ptr"), f"{body.vector.of('i1')} splat (i1 true)"
+    name = f"llvm.masked.scatter.{_suffix(body, element)}.v{body.S}p0"
+    for value, pointer in zip(names, pointers, strict=True):
+        body.text.put(f"call void @{name}({vector} {value}, {ptrs} align {align} {pointer}, {everyone})")
 
 
 def emit_fence(body: Body, op: Op) -> None:

@@ -1,9 +1,8 @@
 """Threads that run blocks: parked in native code, so that neither a launch nor its end waits for the interpreter.
 
-The launching thread starts at once, alone; only when work is left after `HELP_AFTER_NS` does it call the others, so small
-launches never pay for them.  All take chunks of blocks in increasing order from one counter, doubling the chunk while one
-is quickly done.  The launching thread comes back to Python every `SLICE_NS`, so Ctrl-C is heard: then no new chunk is
-handed out.
+The launching thread starts at once, alone; only when work is left after a while does it call the others, so small
+launches never pay for them.  It comes back to Python every so often, so that Ctrl-C is heard: then no new chunk of
+blocks is handed out.
 """
 
 from __future__ import annotations
@@ -15,233 +14,8 @@ import threading
 from functools import cache
 
 from ...cache import Entry, fetch
-from .driver import SCRATCH_BYTES, SHARED_BYTES
 from .jit import Linked, jit
-
-HELP_AFTER_NS = 20_000
-SLICE_NS = 50_000_000
-QUICK_NS = 100_000
-
-# A job, in 8-byte words; the argument block follows.
-FUNCTION, BLOCKS, NEXT, RUNNING, THREADS = range(5)
-JOB_WORDS = 8
-
-# A pool, in bytes: room for the C library's structures, whose size differs between systems.
-_MUTEX, _WORK, _DONE, _JOB, _STOP, _POOL_BYTES = 0, 128, 256, 384, 392, 448
-
-_SCRATCH = f"""\
-  %memory = alloca [{SCRATCH_BYTES + 64} x i8], align 64
-  %scratch = getelementptr i8, ptr %memory, i64 0
-  %arena = getelementptr i8, ptr %scratch, i64 {SHARED_BYTES}
-  call void @llvm.memset.p0.i64(ptr %arena, i8 0, i64 24, i1 false)
-"""
-
-TEXT = f"""
-%timespec = type {{ i64, i64 }}
-declare i32 @pthread_mutex_init(ptr, ptr)
-declare i32 @pthread_mutex_lock(ptr)
-declare i32 @pthread_mutex_unlock(ptr)
-declare i32 @pthread_cond_init(ptr, ptr)
-declare i32 @pthread_cond_wait(ptr, ptr)
-declare i32 @pthread_cond_timedwait(ptr, ptr, ptr)
-declare i32 @pthread_cond_broadcast(ptr)
-declare i32 @clock_gettime(i32, ptr)
-declare void @free(ptr)
-
-; The wall clock (it is the one that a timed wait goes by), in nanoseconds.
-define internal i64 @now() {{
-  %place = alloca %timespec
-  call i32 @clock_gettime(i32 0, ptr %place)
-  %seconds = load i64, ptr %place
-  %fraction_place = getelementptr i64, ptr %place, i64 1
-  %fraction = load i64, ptr %fraction_place
-  %whole = mul i64 %seconds, 1000000000
-  %time = add i64 %whole, %fraction
-  ret i64 %time
-}}
-
-; Runs chunks of the job until none is left (0) or the time has come (1).
-define internal i64 @take(ptr %job, ptr %scratch, i64 %until) {{
-entry:
-  %function = load ptr, ptr %job
-  %blocks_place = getelementptr i64, ptr %job, i64 {BLOCKS}
-  %blocks = load i64, ptr %blocks_place
-  %next_place = getelementptr i64, ptr %job, i64 {NEXT}
-  %threads_place = getelementptr i64, ptr %job, i64 {THREADS}
-  %threads = load i64, ptr %threads_place
-  %args = getelementptr i64, ptr %job, i64 {JOB_WORDS}
-  %shares = mul i64 %threads, 4
-  %start = call i64 @now()
-  br label %head
-head:
-  %chunk = phi i64 [ 1, %entry ], [ %following, %timed ]
-  %before = phi i64 [ %start, %entry ], [ %after, %timed ]
-  %begin = atomicrmw add ptr %next_place, i64 %chunk seq_cst
-  %left = icmp slt i64 %begin, %blocks
-  br i1 %left, label %run, label %exhausted
-run:
-  %wanted = add i64 %begin, %chunk
-  %end = call i64 @llvm.smin.i64(i64 %wanted, i64 %blocks)
-  call void %function(ptr %args, i64 %begin, i64 %end, i64 %blocks, ptr %scratch)
-  %last = icmp eq i64 %end, %blocks
-  br i1 %last, label %exhausted, label %timed
-timed:
-  %after = call i64 @now()
-  %took = sub i64 %after, %before
-  %quick = icmp slt i64 %took, {QUICK_NS}
-  %twice = shl i64 %chunk, 1
-  %grown = select i1 %quick, i64 %twice, i64 %chunk
-  %rest = sub i64 %blocks, %end
-  %share = udiv i64 %rest, %shares
-  %limit = call i64 @llvm.umax.i64(i64 %share, i64 1)
-  %following = call i64 @llvm.umin.i64(i64 %grown, i64 %limit)
-  %late = icmp sgt i64 %after, %until
-  br i1 %late, label %pause, label %head
-pause:
-  ret i64 1
-exhausted:
-  ret i64 0
-}}
-
-define void @prepare(ptr %pool) {{
-  %work = getelementptr i8, ptr %pool, i64 {_WORK}
-  %done = getelementptr i8, ptr %pool, i64 {_DONE}
-  call i32 @pthread_mutex_init(ptr %pool, ptr null)
-  call i32 @pthread_cond_init(ptr %work, ptr null)
-  call i32 @pthread_cond_init(ptr %done, ptr null)
-  ret void
-}}
-
-define void @stop(ptr %pool) {{
-  %work = getelementptr i8, ptr %pool, i64 {_WORK}
-  %stop_place = getelementptr i8, ptr %pool, i64 {_STOP}
-  call i32 @pthread_mutex_lock(ptr %pool)
-  store i64 1, ptr %stop_place
-  call i32 @pthread_cond_broadcast(ptr %work)
-  call i32 @pthread_mutex_unlock(ptr %pool)
-  ret void
-}}
-
-; Where a thread of the pool spends its life.
-define void @worker(ptr %pool) {{
-entry:
-{_SCRATCH}
-  %work = getelementptr i8, ptr %pool, i64 {_WORK}
-  %done = getelementptr i8, ptr %pool, i64 {_DONE}
-  %job_place = getelementptr i8, ptr %pool, i64 {_JOB}
-  %stop_place = getelementptr i8, ptr %pool, i64 {_STOP}
-  call i32 @pthread_mutex_lock(ptr %pool)
-  br label %look
-look:
-  %stop = load i64, ptr %stop_place
-  %stopped = icmp ne i64 %stop, 0
-  br i1 %stopped, label %leave, label %search
-search:
-  %job = load ptr, ptr %job_place
-  %none = icmp eq ptr %job, null
-  br i1 %none, label %park, label %inspect
-inspect:
-  %next_place = getelementptr i64, ptr %job, i64 {NEXT}
-  %next = load atomic i64, ptr %next_place seq_cst, align 8
-  %blocks_place = getelementptr i64, ptr %job, i64 {BLOCKS}
-  %blocks = load i64, ptr %blocks_place
-  %left = icmp slt i64 %next, %blocks
-  br i1 %left, label %join, label %park
-park:
-  call i32 @pthread_cond_wait(ptr %work, ptr %pool)
-  br label %look
-join:
-  %running_place = getelementptr i64, ptr %job, i64 {RUNNING}
-  %running = load i64, ptr %running_place
-  %more = add i64 %running, 1
-  store i64 %more, ptr %running_place
-  call i32 @pthread_mutex_unlock(ptr %pool)
-  call i64 @take(ptr %job, ptr %scratch, i64 9223372036854775807)
-  call i32 @pthread_mutex_lock(ptr %pool)
-  %still = load i64, ptr %running_place
-  %fewer = sub i64 %still, 1
-  store i64 %fewer, ptr %running_place
-  %idle = icmp eq i64 %fewer, 0
-  br i1 %idle, label %announce, label %look
-announce:
-  call i32 @pthread_cond_broadcast(ptr %done)
-  br label %look
-leave:
-  call i32 @pthread_mutex_unlock(ptr %pool)
-  %frames = load ptr, ptr %arena
-  call void @free(ptr %frames)
-  ret void
-}}
-
-; Runs a job, with the pool's help where there is one.  0: it is finished; 1: call again.
-define i64 @launch(ptr %pool, ptr %job) {{
-entry:
-{_SCRATCH}
-  %work = getelementptr i8, ptr %pool, i64 {_WORK}
-  %done = getelementptr i8, ptr %pool, i64 {_DONE}
-  %job_place = getelementptr i8, ptr %pool, i64 {_JOB}
-  %running_place = getelementptr i64, ptr %job, i64 {RUNNING}
-  %start = call i64 @now()
-  %until = add i64 %start, {SLICE_NS}
-  %alone = icmp eq ptr %pool, null
-  br i1 %alone, label %solo, label %first
-solo:
-  %solo_rest = call i64 @take(ptr %job, ptr %scratch, i64 %until)
-  br label %out
-first:
-  %help_at = add i64 %start, {HELP_AFTER_NS}
-  %first_rest = call i64 @take(ptr %job, ptr %scratch, i64 %help_at)
-  %much = icmp ne i64 %first_rest, 0
-  br i1 %much, label %post, label %settle
-post:
-  call i32 @pthread_mutex_lock(ptr %pool)
-  %other = load ptr, ptr %job_place
-  %free = icmp eq ptr %other, null
-  br i1 %free, label %call, label %together
-call:
-  store ptr %job, ptr %job_place
-  call i32 @pthread_cond_broadcast(ptr %work)
-  br label %together
-together:
-  call i32 @pthread_mutex_unlock(ptr %pool)
-  %rest = call i64 @take(ptr %job, ptr %scratch, i64 %until)
-  %unfinished = icmp ne i64 %rest, 0
-  br i1 %unfinished, label %out, label %settle
-settle:
-  call i32 @pthread_mutex_lock(ptr %pool)
-  %posted = load ptr, ptr %job_place
-  %mine = icmp eq ptr %posted, %job
-  br i1 %mine, label %withdraw, label %check
-withdraw:
-  store ptr null, ptr %job_place
-  br label %check
-check:
-  %running = load i64, ptr %running_place
-  %busy = icmp ne i64 %running, 0
-  br i1 %busy, label %wait, label %finished
-wait:
-  %deadline = alloca %timespec
-  %seconds = udiv i64 %until, 1000000000
-  %fraction = urem i64 %until, 1000000000
-  store i64 %seconds, ptr %deadline
-  %fraction_place = getelementptr i64, ptr %deadline, i64 1
-  store i64 %fraction, ptr %fraction_place
-  %timeout = call i32 @pthread_cond_timedwait(ptr %done, ptr %pool, ptr %deadline)
-  %on_time = icmp eq i32 %timeout, 0
-  br i1 %on_time, label %check, label %late
-late:
-  br label %finished
-finished:
-  %answer = phi i64 [ 0, %check ], [ 1, %late ]
-  call i32 @pthread_mutex_unlock(ptr %pool)
-  br label %out
-out:
-  %result = phi i64 [ %solo_rest, %solo ], [ 1, %together ], [ %answer, %finished ]
-  %frames = load ptr, ptr %arena
-  call void @free(ptr %frames)
-  ret i64 %result
-}}
-"""
+from .parked import BLOCKS, NEXT, POOL_BYTES, TEXT
 
 
 @cache
@@ -255,18 +29,13 @@ _WITH_POOL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
-@cache
-def _launch_function() -> ctypes._CFuncPtr:  # pyright: ignore[reportPrivateUsage]
-    return _LAUNCH(_native()["launch"])
-
-
 class Pool:
     """`threads` threads, the launching one among them."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self.launch = _launch_function()
-        self._buffer = ctypes.create_string_buffer(_POOL_BYTES + 64)
+        self.launch = _LAUNCH(_native()["launch"])
+        self._buffer = ctypes.create_string_buffer(POOL_BYTES + 64)
         self._workers: list[threading.Thread] = []
         self._lock = threading.Lock()
         self.address: int | None = None  # None: nobody helps
@@ -281,9 +50,7 @@ class Pool:
                 return
             enter = _WITH_POOL(_native()["worker"])
             for number in range(self.threads - 1):
-                worker = threading.Thread(
-                    target=enter, args=(self.address,), name=f"lanewise-{number}", daemon=True
-                )
+                worker = threading.Thread(target=enter, args=(self.address,), name=f"lanewise-{number}", daemon=True)
                 worker.start()
                 self._workers.append(worker)
 

@@ -16,6 +16,7 @@ from ...dtypes import DType
 from ...errors import KernelAssertionError, Loc
 from ...ir import Op
 from .body import Body, Emitter
+from .width import Width
 
 HEADER_WORDS = 2
 CAPACITY_WORDS = 1 << 16

@@ -43,7 +43,7 @@ class SpirvModule:
         i = self.interface
         arguments = ", ".join(f"{8 * number}: {name}" for number, name in enumerate(i.arguments))
         head = (
-            f"; {i.kernel}: {i.local_size} threads a group, subgroups of {i.subgroup_size}, {i.shared_bytes} shared bytes\n"
+            f"; {i.kernel}: {i.local_size} threads, subgroups of {i.subgroup_size}, {i.shared_bytes} shared bytes\n"
             f"; push constants: {', '.join(i.push_constants)}\n"
             f"; arguments: {arguments}\n"
         )

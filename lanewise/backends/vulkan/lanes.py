@@ -14,41 +14,40 @@ from ...ir import Op
 from ...simt.primitives import lane_map
 from .arithmetic import halves, joined
 from .code import Code
-from .module import sign_free
 from .spirv import Capability, Id, Scope, StorageClass
 
 QUAD = 2
 """The log2_size of a quad."""
 
-_Shuffle: TypeAlias = Callable[[Id], Id]
-"""Moves a 32-bit word between lanes."""
+_Shuffle: TypeAlias = Callable[[DType, Id], Id]
+"""Moves a value of this type, of 32 bits, between lanes."""
 
 
 def _moved(c: Code, value: Id, dtype: DType, shuffle: _Shuffle) -> Id:
     """`shuffle` applied to a value of any type, in words.
 
-    Hardware moves words too, so nothing is lost; and no shuffle needs shaderSubgroupExtendedTypes, or meets what drivers
-    make of a 64-bit one (Mesa 22's crashes).
+    Hardware moves words too, so nothing is lost; and no shuffle needs shaderSubgroupExtendedTypes, or meets what a
+    driver makes of a 64-bit one (Mesa 22 crashes).
     """
     m = c.m
     if dtype.bits == 64:
         low, high = halves(c, value)
-        return joined(c, shuffle(low), shuffle(high), dtype)
+        return joined(c, shuffle(u32, low), shuffle(u32, high), dtype)
     if dtype.is_bool:
-        return c.nonzero(shuffle(c.from_bool(value, u32)), u32)
+        return c.nonzero(shuffle(u32, c.from_bool(value, u32)), u32)
     if dtype.bits == 32:
-        return c.bitcast(shuffle(c.bitcast(value, sign_free(dtype), u32)), u32, sign_free(dtype))
+        return shuffle(dtype, value)
     if dtype.is_float:  # a pair of halves is a word, without any 16-bit integer
         pair = m.vector(dtype, 2)
         word = m("Bitcast", u32, m("CompositeConstruct", pair, value, value))
-        return m("CompositeExtract", dtype, m("Bitcast", pair, shuffle(word)), 0)
-    return m("UConvert", dtype, shuffle(m("UConvert", u32, value)))
+        return m("CompositeExtract", dtype, m("Bitcast", pair, shuffle(u32, word)), 0)
+    return m("UConvert", dtype, shuffle(u32, m("UConvert", u32, value)))
 
 
 def _group(c: Code, name: str, capability: Capability, *operands: Id) -> _Shuffle:
     """A shuffle by one group instruction: `operands` come after the value."""
     c.m.require(capability)
-    return lambda word: c.m(f"GroupNonUniform{name}", u32, c.scope(Scope.Subgroup), word, *operands)
+    return lambda dtype, value: c.m(f"GroupNonUniform{name}", dtype, c.scope(Scope.Subgroup), value, *operands)
 
 
 def _by_index(c: Code, index: Id) -> _Shuffle:
