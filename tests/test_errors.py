@@ -36,8 +36,8 @@ def recursive(x):
     return recursive(x)
 
 
-@lw.func
-def sometimes(x):  # noqa: RET503  what is refused
+@lw.func  # noqa: RET503  what is refused
+def sometimes(x):
     if x > 0:
         return 1
 

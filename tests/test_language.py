@@ -638,7 +638,7 @@ def test_buffers_of_an_unrolled_loop():
     def k(out: i32s):
         for i in range(out.shape[0]):
             s = 0
-            for j in lw.static(range(300)):
+            for j in lw.static(range(5)):
                 buffer = lw.local_array(2, lw.i32)
                 buffer[i % 2] = j
                 if s > i:
@@ -648,13 +648,24 @@ def test_buffers_of_an_unrolled_loop():
 
     def expected(i):
         s = 0
-        for j in range(300):
+        for j in range(5):
             if s > i:
                 return s
             s += j
         return s
 
     np.testing.assert_array_equal(run(k, n=10), [expected(i) for i in range(10)])
+
+
+def test_a_long_unrolled_loop_with_breaks_is_translated():
+    def k(x, y):
+        for i in range(y):
+            for j in lw.static(range(500)):
+                if x[i] == j:
+                    break
+                x[i] = j
+
+    assert sum(op.opcode == "store" for op in ops(k, ArraySpec(lw.i32, 1), ScalarSpec(lw.i32))) == 500
 
 
 def test_debug_checks_bounds_and_assertions(arch: str):

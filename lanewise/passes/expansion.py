@@ -1,4 +1,4 @@
-"""Replaces operations between lanes by their expansions into primitives, but for those that the backend has natively."""
+"""Replaces operations between lanes by their expansions into primitives, but for those a backend has natively."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Writer:
     def leaf(self, dtype: str) -> str:
         names = [*VARIABLES[dtype]]
         if dtype == "f32":
-            names += ["1.5", "0.0", "-2.0"]
+            names += ["lw.f32(1.5)", "lw.f32(0.0)", "lw.f32(-2.0)"]
         else:
             names += ["1", "3", "7", "100"]
             literal = self.pick(*names)
@@ -123,7 +123,7 @@ class Writer:
         family = self.pick("move", "fold", "scan", "vote", "match", "segment", "sort")
         if family == "move":
             name = self.pick("shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "rotate", "broadcast")
-            index = self.pick("lane ^ 1", "a", "c", "w", "lw.i32(1)", "b & 3")
+            index = self.pick("lane ^ 1", "a", "c", "w", "b & 3", "c % 2")
             return dtype, f"subgroup.{name}{suffix}({v}, {index}{last})"
         if family == "fold":
             return dtype, f"subgroup.reduce_all_{fold}{suffix}({v}{last})"

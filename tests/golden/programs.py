@@ -28,9 +28,7 @@ def kernel(
     target: Target, body: Body, arrays: Sequence[DType], *, regular: bool = True, block_dim: int = 128
 ) -> Kernel:
     """The kernel of such a program for a target."""
-    made = prepare(
-        program(body, arrays, target.subgroup_size, block_dim), 0, regular=regular, natives=target.keeps
-    )
+    made = prepare(program(body, arrays, target.subgroup_size, block_dim), 0, regular=regular, natives=target.keeps)
     verifier.verify(made)
     return made
 

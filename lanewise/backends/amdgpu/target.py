@@ -61,11 +61,7 @@ class AmdTarget(Target):
         return f"{self.shared_symbol(kernel)} = internal addrspace({SHARED}) global {size} poison, align 16"
 
     def module_text(self) -> str:
-        return (
-            "!llvm.module.flags = !{!0}\n"
-            '!0 = !{i32 1, !"amdhsa_code_object_version", i32 500}\n'
-            "!1 = !{}"
-        )
+        return '!llvm.module.flags = !{!0}\n!0 = !{i32 1, !"amdhsa_code_object_version", i32 500}\n!1 = !{}'
 
     # ---- where am I ----------------------------------------------------------------------------------------------
     def lane(self, w: Writer) -> str:

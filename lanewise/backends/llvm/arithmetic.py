@@ -39,9 +39,7 @@ def _instruction(signed: str, unsigned: str, floating: str = "") -> Row:
 
 
 def _intrinsic(name: str) -> Unary:
-    return lambda w, t, a: w.call(
-        scalar_type(t), f"llvm.{name}.{suffix(scalar_type(t))}", f"{scalar_type(t)} {a}"
-    )
+    return lambda w, t, a: w.call(scalar_type(t), f"llvm.{name}.{suffix(scalar_type(t))}", f"{scalar_type(t)} {a}")
 
 
 def widened(emit: Callable[..., str]) -> Callable[..., str]:

@@ -71,8 +71,8 @@ def store(e: Emitter, op: Op, args: Sequence[str]) -> None:
 
 
 # ---- atomics ------------------------------------------------------------------------------------------------------
-_RMW: dict[str, tuple[str, str, str]] = {
-    # kind: LLVM's operation on signed integers, unsigned ones, floats; none where it is a loop of compare-and-swap
+# LLVM's operation on signed integers, on unsigned ones and bools, and on floats; "" where it is a compare-and-swap loop.
+_READ_MODIFY_WRITE: dict[str, tuple[str, str, str]] = {
     "add": ("add", "add", "fadd"),
     "sub": ("sub", "sub", "fsub"),
     "min": ("min", "umin", ""),
@@ -82,6 +82,7 @@ _RMW: dict[str, tuple[str, str, str]] = {
     "xor": ("xor", "xor", ""),
     "exchange": ("xchg", "xchg", "xchg"),
 }
+_COLUMN = {"i": 0, "u": 1, "b": 1, "f": 2}
 
 
 def atomic(e: Emitter, op: Op, args: Sequence[str]) -> str:
@@ -96,7 +97,7 @@ def atomic(e: Emitter, op: Op, args: Sequence[str]) -> str:
     scope = f'syncscope("{e.target.scopes["grid" if isinstance(mem, Array) else "block"]}")'
     if kind == "cas":
         old = _compare_and_swap(e, mem.dtype, place, values[0], values[1], scope)
-    elif code := _RMW[kind]["iuf".index(mem.dtype.kind.replace("b", "u"))]:
+    elif code := _READ_MODIFY_WRITE[kind][_COLUMN[mem.dtype.kind]]:
         ty = memory_type(mem.dtype)
         old = e.w.let(
             f"atomicrmw {code} {place}, {ty} {values[0]} {scope} monotonic, align {mem.dtype.itemsize}"
