@@ -1,8 +1,8 @@
 """Who is active: divergence, early exits and lane-dependent loops, against lanes simulated one by one.
 
 Each kernel has a twin, a generator that runs one lane and yields at each operation a key (its place in execution order:
-statement numbers and loop rounds, outermost first) and its value.  The simulation lets the lanes with the smallest key do
-the operation together, which is what the contract means by the active lanes of a structured program.
+statement numbers and loop rounds, outermost first) and its value.  The simulation lets the lanes with the smallest key
+do the operation together, which is what the contract means by the active lanes of a structured program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ Lane = Generator[tuple[tuple[int, ...], Any], Any, int]
 F32 = np.float32
 
 
-def simulate(twin: Callable[[int, int], Lane], operation: Callable[[dict[int, Any]], dict[int, Any]], xs: Any) -> list[int]:
+def simulate(
+    twin: Callable[[int, int], Lane], operation: Callable[[dict[int, Any]], dict[int, Any]], xs: Any
+) -> list[int]:
     """Run the lanes of one subgroup; `operation` maps the active lanes' values to their results."""
     lanes = {lane: twin(lane, int(x)) for lane, x in enumerate(xs)}
     pending: dict[int, tuple[tuple[int, ...], Any]] = {}
@@ -206,7 +208,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("kernel, twin, operation", CASES, ids=lambda p: getattr(p, "__name__", ""))
+@pytest.mark.parametrize(("kernel", "twin", "operation"), CASES, ids=lambda p: getattr(p, "__name__", ""))
 def test_active_lanes(device: lw.Device, kernel: Any, twin: Any, operation: Any) -> None:
     size = device.subgroup_size
     for n in (128, 128 + size // 2 + 1):

@@ -179,9 +179,7 @@ for _name, _function in {
 }.items():
     _unary_row(_name, _function)
 
-MATH = frozenset(
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh atan2 pow".split()
-)
+MATH = frozenset("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh atan2 pow".split())
 """Operations whose last bits each backend's library decides; everything else here is exact."""
 
 # ---- comparisons and selection ------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from .opcodes import OPCODES
 class Builder:
     """Emits at the end of the current block.
 
-    `subgroup_size` is W and `block_dim` the block's threads, compile-time facts.  `loc` is the place given to each new operation; set it as you go.
+    `subgroup_size` is W and `block_dim` the block's threads, compile-time facts.  `loc` is the place given to each new
+    operation; set it as you go.
     """
 
     def __init__(self, subgroup_size: int, block: Block | None = None, block_dim: int = 0) -> None:

@@ -118,7 +118,8 @@ _ROWS = (
     # memory; indices are operands, the value comes last
     Opcode("load", element, Effect.READS),  # attrs: mem
     Opcode("store", nothing, Effect.WRITES),  # attrs: mem
-    Opcode("atomic", element, Effect.READS | Effect.WRITES, level=always(Level.VARYING)),  # mem, kind: add sub min max and or xor exchange cas
+    # attrs: mem, kind (add sub min max and or xor exchange cas); the result is the old value
+    Opcode("atomic", element, Effect.READS | Effect.WRITES, level=always(Level.VARYING)),
     # the world, with debug=True only
     Opcode("print", nothing, Effect.WRITES),  # attrs: parts, literal text and None where an operand goes
     Opcode("assert", nothing, Effect.WRITES),  # operands: the condition, then values; attrs: parts

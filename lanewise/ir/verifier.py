@@ -105,6 +105,4 @@ class _Verifier:
             raise InvalidIR("parallel: one index an extent, no results")
 
 
-_ONE_TYPE = frozenset(
-    "add sub mul div floordiv mod min max fma and or xor shl shr atan2 pow eq ne lt le gt ge".split()
-)
+_ONE_TYPE = frozenset("add sub mul div floordiv mod min max fma and or xor shl shr atan2 pow eq ne lt le gt ge".split())

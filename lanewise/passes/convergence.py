@@ -1,9 +1,9 @@
-"""Makes control flow convergent: every cross-lane operation ends up where the whole subgroup runs, every barrier where the
-whole block runs, with an explicit mask of the lanes that are active there (None where all of them are).
+"""Makes control flow convergent: every cross-lane operation ends up where the whole subgroup runs, every barrier where
+the whole block runs, with an explicit mask of the lanes that are active there (None where all of them are).
 
-Code without such operations is left as it is, guarded by the mask where it touches memory.  A varying `if` that holds an
-operation is cut at it: the condition joins the mask.  A varying `loop` that holds one runs while any lane is in it; a lane
-that left stays to the end as a helper, with its results frozen at the time it left.
+Code without such operations is left as it is, guarded by the mask where it touches memory.  A varying `if` that holds
+an operation is cut at it: the condition joins the mask.  A varying `loop` that holds one runs while any lane is in it;
+a lane that left stays to the end as a helper, with its results frozen at the time it left.
 """
 
 from __future__ import annotations
@@ -108,13 +108,11 @@ class _Converge:
         return new
 
     def ordinary(self, ops: Sequence[Op], mask: Value | None) -> None:
-        """Emit operations that act on their own lane: what may run for any lane in the open, the rest under the mask."""
+        """Emit operations that act on their own lane: those that any lane may run in the open, the rest masked."""
         guarded: list[Op] = []
         behind: set[Value] = set()  # values that only exist under the guard
         for op in ops:
-            if mask is None or (
-                self.effect[op] is Effect.NONE and not any(v in behind for v in _op_uses(op))
-            ):
+            if mask is None or (self.effect[op] is Effect.NONE and not any(v in behind for v in _op_uses(op))):
                 self.b.append(clone_op(op, self.names))
             else:
                 guarded.append(op)
@@ -166,8 +164,7 @@ class _Converge:
         else:
             sides = (cond, self.b.not_(cond))
             then, orelse = (
-                self.side(region, self.b.both(mask, side), op)
-                for region, side in zip(op.regions, sides, strict=True)
+                self.side(region, self.b.both(mask, side), op) for region, side in zip(op.regions, sides, strict=True)
             )
             results = tuple(self.b.select(cond, x, y) for x, y in zip(then, orelse, strict=True))
         self.names.update(zip(op.results, results, strict=True))

@@ -1,8 +1,9 @@
 """Host code: what stands outside a kernel's parallel loops, turned into one Python function.
 
-`host(scalars, extents)` takes the scalar arguments and, for each array in order, its tuple of extents.  It gives, for each
-parallel loop, the tuple of values that the launch passes (`outline.captured_scalars`), extents first.  Integers are Python
-ints wrapped to their type; what is not in the short table of integer expressions goes through the row's NumPy meaning.
+`host(scalars, extents)` takes the scalar arguments and, for each array in order, its tuple of extents.  It gives, for
+each parallel loop, the tuple of values that the launch passes (`outline.captured_scalars`), extents first.  Integers
+are Python ints wrapped to their type; what is not in the short table of integer expressions goes through the row's
+NumPy meaning.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from ..dtypes import DType
 from ..ir import OPCODES, Block, Op, Program, Value
-from .outline import captured_scalars
+from .outline import captured_scalars, parallel_loops
 
 HostFunction: TypeAlias = Callable[[Sequence[Any], Sequence[tuple[int, ...]]], Sequence[tuple[Any, ...]]]
 
@@ -67,12 +68,12 @@ class _Writer:
         for op in self.program.body.ops:
             if op.opcode != "parallel":
                 self.op(op, "  ")
-        launches: list[str] = []
-        for op in self.program.body.ops:
-            if op.opcode == "parallel":
-                launches.append("(" + "".join(f"{self.name(v)}, " for v in captured_scalars(self.program, op)) + ")")
-        self.lines.append(f"  return ({''.join(f'{launch}, ' for launch in launches)})")
+        launches = [captured_scalars(self.program, op) for op in parallel_loops(self.program)]
+        self.lines.append(f"  return ({''.join(f'({self.listed(values)}), ' for values in launches)})")
         return "\n".join(self.lines) + "\n"
+
+    def listed(self, values: Sequence[Value]) -> str:
+        return "".join(f"{self.name(v)}, " for v in values)
 
     def name(self, value: Value) -> str:
         return self.names.setdefault(value, f"v{len(self.names)}")
@@ -145,8 +146,7 @@ class _Writer:
 
     def general(self, op: Op) -> str:
         """Through the NumPy meaning, on arrays of one element."""
-        operands = "".join(self.name(v) + ", " for v in op.operands)
-        return f"{self.constant(_numpy_call(op))}(({operands}))"
+        return f"{self.constant(_numpy_call(op))}(({self.listed(op.operands)}))"
 
 
 def wrapped(expression: str, dtype: DType) -> str:
@@ -193,9 +193,8 @@ def _world_call(op: Op) -> Callable[[Sequence[Any]], Any]:
 def _needed(program: Program) -> set[Value]:
     """The values that some launch, some effect or some other needed value reads; the rest is not computed."""
     needed: set[Value] = set()
-    for op in program.body.ops:
-        if op.opcode == "parallel":
-            needed.update(captured_scalars(program, op))
+    for op in parallel_loops(program):
+        needed.update(captured_scalars(program, op))
     found = list(Block(ops=[op for op in program.body.ops if op.opcode != "parallel"]).walk())
     before = -1
     while len(needed) != before:

@@ -1,8 +1,8 @@
 """Cuts one parallel loop out of a program: the code that one subgroup of a launch runs.
 
 The item of a thread is `block * block_dim + thread`; its indices follow, the last axis fastest.  There are two variants
-of every loop.  In the *regular* one every lane has an item and the lanes differ in the last index alone, so that index is
-linear and the others are uniform; whoever launches it has seen to that.  The general one computes who exists.
+of every loop.  In the *regular* one every lane has an item and the lanes differ in the last index alone, so that index
+is linear and the others are uniform; whoever launches it has seen to that.  The general one computes who exists.
 """
 
 from __future__ import annotations
@@ -110,8 +110,7 @@ def _prologue(
     found.append(here)
     if regular:
         found[0] = b("add", found[0], lane, nowrap=True)
-    for index, value in zip(indices, reversed(found), strict=True):
-        names[index] = value
+    names.update(zip(indices, reversed(found), strict=True))
     if regular:
         return None
     total = extents[0]

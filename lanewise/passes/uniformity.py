@@ -1,10 +1,11 @@
 """Which values are the same in every lane, which grow by a constant from lane to lane, which are free.
 
-The lattice is `Level`: block-uniform, subgroup-uniform, linear (uniform + stride * lane, modulo the type's width), varying.
-The statement is about the active lanes: "every active lane that computes this holds the same value".
+The lattice is `Level`: block-uniform, subgroup-uniform, linear (uniform + stride * lane, modulo the type's width),
+varying.  The statement is about the active lanes: "every active lane that computes this holds the same value".
 
 The *strict* analysis says it of every lane, helpers included, whatever the mask was: it trusts no memory read (a helper
-does not read) and no join with a value that only some lanes computed.  A branch on a strictly uniform value needs no vote.
+does not read) and no join with a value that only some lanes computed.  A branch on a strictly uniform value needs no
+vote.
 """
 
 from __future__ import annotations

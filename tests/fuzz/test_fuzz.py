@@ -1,4 +1,4 @@
-"""Random kernels give the same bits on every engine: the interpreter runs them as written, the others after all passes."""
+"""Random kernels give the same bits on every engine; the interpreter runs them as they are written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def load(source: str, folder: Path) -> ModuleType:
     path = folder / f"fuzzed_{next(numbers)}.py"
     path.write_text(source)
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -1,4 +1,4 @@
-"""Runs one operation family over launches that hit every corner, and cuts the lanes into subgroups for the expectation."""
+"""Launches that hit every corner, the lanes of their subgroups, and the comparison with an expectation."""
 
 from __future__ import annotations
 
@@ -108,4 +108,5 @@ def check(got: Sequence[Any], want: Sequence[Any], items: np.ndarray[Any, Any], 
     wrong = np.flatnonzero(bits(have) != bits(need))
     if len(wrong):
         lane = lanes[wrong[0]]
-        raise AssertionError(f"{note}: lane {lane} of items {items[0]}...: got {have[wrong[0]]!r}, want {need[wrong[0]]!r}")
+        have, need = have[wrong[0]], need[wrong[0]]
+        raise AssertionError(f"{note}: lane {lane} of items {items[0]}...: got {have!r}, want {need!r}")

@@ -1,7 +1,7 @@
 """What every operation must give, lane by lane, in plain Python over NumPy scalars: written from the contract alone.
 
-A tile is a list of values with None for each lane that is not active.  Each function gives a list with the value of each
-lane, None where it is not defined.
+A tile is a list of values with None for each lane that is not active.  Each function gives a list with the value of
+each lane, None where it is not defined.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ def pairs(dtype: lw.DType) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lw.kernel
-def binary(a: lw.types.ndarray(), b: lw.types.ndarray(), out: lw.types.ndarray(), flags: lw.types.ndarray(dtype=lw.bool)):
+def binary(
+    a: lw.types.ndarray(), b: lw.types.ndarray(), out: lw.types.ndarray(), flags: lw.types.ndarray(dtype=lw.bool)
+):
     for i in range(a.shape[0]):
         x = a[i]
         y = b[i]
@@ -153,7 +155,9 @@ def test_binary(device: lw.Device, dtype: lw.DType) -> None:
 
 
 @lw.kernel
-def integer_only(a: lw.types.ndarray(), b: lw.types.ndarray(), out: lw.types.ndarray(), counts: lw.types.ndarray(dtype=lw.i32)):
+def integer_only(
+    a: lw.types.ndarray(), b: lw.types.ndarray(), out: lw.types.ndarray(), counts: lw.types.ndarray(dtype=lw.i32)
+):
     for i in range(a.shape[0]):
         x = a[i]
         y = b[i]

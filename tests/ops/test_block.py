@@ -117,7 +117,9 @@ def test_folds(device: lw.Device, dtype: lw.DType, masked: bool) -> None:
                         if value is not None:
                             got = out[f, start + thread]
                             same = bits(np.array([got])) == bits(np.array([value], dtype.np))
-                            assert same.all(), f"{family}_{op}, block_dim {block_dim}, thread {thread}: {got} != {value}"
+                            assert same.all(), (
+                                f"{family}_{op}, block_dim {block_dim}, thread {thread}: {got} != {value}"
+                            )
 
 
 @lw.kernel

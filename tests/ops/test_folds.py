@@ -61,7 +61,9 @@ def expect(family: str, op: str, dtype: np.dtype[Any]) -> Callable[..., list[Any
 )
 def test_fold(device: lw.Device, family: str, dtype: lw.DType) -> None:
     segmented = family.startswith("segmented")
-    ops = [op for op in (SEGMENTED_OPS if segmented else ALL_OPS) if not (dtype.is_float and op in ("and", "or", "xor"))]
+    ops = [
+        op for op in (SEGMENTED_OPS if segmented else ALL_OPS) if not (dtype.is_float and op in ("and", "or", "xor"))
+    ]
     functions = tuple(getattr(subgroup, f"{family}_{op}_tiled") for op in ops)
     for case in cases(device.subgroup_size, dtype):
         run_case(device, case, family, ops, functions, dtype, segmented)

@@ -48,7 +48,7 @@ def run_time(
                     masked[f, k, i] = functions[f](x[i], index[i], k)
 
 
-@pytest.mark.parametrize("number, dtype", list(enumerate(ALL_DTYPES)), ids=lambda p: str(p))
+@pytest.mark.parametrize(("number", "dtype"), list(enumerate(ALL_DTYPES)), ids=str)
 def test_run_time_index(device: lw.Device, number: int, dtype: lw.DType) -> None:
     size, steps = device.subgroup_size, device.subgroup_size.bit_length()
     functions = tuple(getattr(subgroup, f"{name}_tiled") for name in NAMES)
@@ -70,7 +70,11 @@ def test_run_time_index(device: lw.Device, number: int, dtype: lw.DType) -> None
 
                         def move(tile: Any, indices: Any, name: str = name, tile_size: int = 1 << k) -> list[Any]:
                             def read(lane: int) -> int:
-                                return source(name, tile_size, int(indices[lane]))(lane) if indices[lane] is not None else -1
+                                return (
+                                    source(name, tile_size, int(indices[lane]))(lane)
+                                    if indices[lane] is not None
+                                    else -1
+                                )
 
                             return ref.move(tile, read)
 

@@ -36,7 +36,7 @@ def sort_pairs(
 
 
 @pytest.mark.parametrize("masked", [False, True], ids=["everyone", "masked"])
-@pytest.mark.parametrize("number, dtype", list(enumerate(NUMERIC_DTYPES)), ids=str)
+@pytest.mark.parametrize(("number", "dtype"), list(enumerate(NUMERIC_DTYPES)), ids=str)
 def test_sort(device: lw.Device, number: int, dtype: lw.DType, masked: bool) -> None:
     size, steps = device.subgroup_size, device.subgroup_size.bit_length()
     payload_type = NUMERIC_DTYPES[(number * 7 + 3) % len(NUMERIC_DTYPES)]
@@ -52,7 +52,9 @@ def test_sort(device: lw.Device, number: int, dtype: lw.DType, masked: bool) -> 
             lanes, only = lanes_of(items, active, pairs), lanes_of(items, active, [(k, 0) for k in keys])
             for k in range(steps):
                 note = f"sort of {dtype}, {payload_type}, log2_size={k}, {case.name}"
-                tiles = list(zip(ref.tiles(lanes, 1 << k), ref.tiles(only, 1 << k), ref.tiles(items, 1 << k), strict=True))
+                tiles = list(
+                    zip(ref.tiles(lanes, 1 << k), ref.tiles(only, 1 << k), ref.tiles(items, 1 << k), strict=True)
+                )
                 for tile, singles, places in tiles:
                     present = [p for p in tile if p is not None]
                     here = [int(i) for i, p in zip(places, tile, strict=True) if p is not None]
@@ -85,5 +87,3 @@ def test_whole_subgroup_is_a_stable_argsort(device: lw.Device) -> None:
     want = np.argsort(rows, axis=1, kind="stable")
     assert (keys.reshape(-1, size) == np.take_along_axis(rows, want, 1)).all()
     assert (order.reshape(-1, size) % size == want).all()
-
-

@@ -71,7 +71,7 @@ def store(e: Emitter, op: Op, args: Sequence[str]) -> None:
 
 
 # ---- atomics ------------------------------------------------------------------------------------------------------
-# LLVM's operation on signed integers, on unsigned ones and bools, and on floats; "" where it is a compare-and-swap loop.
+# LLVM's operation on signed integers, unsigned ones (and bools), floats; "" where it is a compare-and-swap loop.
 _READ_MODIFY_WRITE: dict[str, tuple[str, str, str]] = {
     "add": ("add", "add", "fadd"),
     "sub": ("sub", "sub", "fsub"),
