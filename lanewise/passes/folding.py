@@ -90,6 +90,7 @@ class _Fold:
         self.names.update(zip(op.results, renamed(self.names, region.yields), strict=True))
 
     def pure(self, op: Op, out: list[Op], seen: dict[Any, Op]) -> None:
+        op = self.cheaper(op, out, seen)
         simpler = self.simpler(op)
         if simpler is not None:
             self.names[op.result] = simpler
@@ -141,6 +142,21 @@ class _Fold:
         elif op.opcode == "cast" and op.operands[0].type == op.result.type:
             return op.operands[0]
         return None
+
+    def cheaper(self, op: Op, out: list[Op], seen: dict[Any, Op]) -> Op:
+        """Floor division by a power of two is an arithmetic shift, its remainder a mask: exactly, for either sign."""
+        dtype = op.results[0].type
+        if op.opcode not in ("floordiv", "mod") or not dtype.is_int:
+            return op
+        known = self.lanes.get(op.operands[1])
+        divisor = int(known[0]) if known is not None and known.size == 1 else 0
+        if divisor <= 0 or divisor & (divisor - 1):
+            return op
+        amount = divisor.bit_length() - 1 if op.opcode == "floordiv" else divisor - 1
+        constant = Op("const", (), (Value(dtype),), {"value": amount, "dtype": dtype}, loc=op.loc)
+        self.pure(constant, out, seen)
+        operand = self.names.get(constant.result, constant.result)
+        return Op("shr" if op.opcode == "floordiv" else "and", (op.operands[0], operand), op.results, {}, loc=op.loc)
 
     def is_constant(self, value: Value, number: int) -> bool:
         known = self.lanes.get(value)

@@ -106,6 +106,8 @@ class _Analysis:
             return Level.BLOCK, 0
         if op.opcode == "lane" or op.attrs.get("nowrap"):
             self.nowrap.add(op.result)
+        if op.attrs.get("uniform"):  # an expansion knows more than its operands show
+            return _UNIFORM, 0
         row = OPCODES[op.opcode]
         if row.level is not None:
             level = row.level(op.attrs, self.facts.subgroup_size)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,19 +21,25 @@ from ..ir.clone import inline_region
 from .op import Arr
 
 T = TypeVar("T")
+Combine: TypeAlias = Callable[[tuple[T, ...], tuple[T, ...]], tuple[T, ...]]
 
 
 @dataclass(frozen=True)
 class Algebra(Generic[T]):
-    """`combine(a, b)` is a op b.
+    """`combine(a, b)` is a op b; `combine_alike` the same where the result is known to be the same in every lane.
 
     `exact`: any order of folding gives the same bits, and the neutral value is the identity.
     """
 
-    combine: Callable[[tuple[T, ...], tuple[T, ...]], tuple[T, ...]]
+    combine: Combine[T]
     neutral: tuple[T, ...]
     identity: tuple[T, ...]
     exact: bool = False
+    alike: Combine[T] | None = None
+
+    @property
+    def combine_alike(self) -> Combine[T]:
+        return self.alike or self.combine
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class Monoid:
             (b.const(self.neutral(dtype), dtype),),
             (b.const(self.identity(dtype), dtype),),
             exact=dtype.is_int,
+            alike=lambda x, y: (b(self.opcode, x[0], y[0], uniform=True),),
         )
 
     def numeric(self, dtype: DType) -> Algebra[Arr]:

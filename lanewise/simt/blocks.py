@@ -8,7 +8,7 @@ neither memory nor barrier.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,7 @@ def _exclusive(lanes: Lanes, values: Leaves, algebra: Algebra[Arr]) -> Leaves:
 
     inclusive = tuple(threads(v) for v in _inclusive(lanes, values, algebra))
     identity = tuple(threads(lanes.spread(v)) for v in algebra.identity)
-    constants = Algebra(algebra.combine, algebra.neutral, identity)
+    constants = replace(algebra, identity=identity)
     mask = threads(lanes.mask)
     result = folds.exclusive_of(inclusive, mask, constants, mask.shape[-1])
     return tuple(v.reshape(lanes.mask.shape) for v in result)

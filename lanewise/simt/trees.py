@@ -31,7 +31,8 @@ def neutralised(b: Builder, active: Value | None, values: Values, algebra: Algeb
 def _halving(b: Builder, kind: str, values: Values, algebra: Algebra[Value], log2_size: int) -> Values:
     for step in reversed(range(log2_size)):
         other = each(values, lambda v, amount=1 << step: emit.permute(b, v, kind, amount, log2_size))
-        values = algebra.combine(values, other)
+        last_of_all = kind == "xor" and not step and 1 << log2_size == b.subgroup_size
+        values = (algebra.combine_alike if last_of_all else algebra.combine)(values, other)
     return values
 
 
