@@ -19,6 +19,10 @@ from ..ir import EXIT_FLAG, OPCODES, Block, Effect, Level, Local, Op, Value
 
 _UNIFORM = Level.SUBGROUP
 
+_STEEPEST = 2048
+"""The largest stride of a linear value: 64 lanes of it stay within the 2**17 by which every array of i32 indices ends
+before the type does, so what wraps on the way from lane 0 to another lane is no index of an element."""
+
 
 @dataclass(slots=True)
 class Uniformity:
@@ -67,13 +71,23 @@ class _Analysis:
             level = Level.BLOCK
         if self.facts.subgroup_size == 1:
             level = min(level, _UNIFORM)
-        if level is Level.LINEAR and (stride == 0 or not value.type.is_int):
-            level = _UNIFORM if value.type.is_int else Level.VARYING
+        if level is Level.LINEAR:
+            level, stride = self.settled(value, stride)
         self.facts.level[value] = level
         if level is Level.LINEAR:
             self.facts.stride[value] = stride
         else:
             self.facts.stride.pop(value, None)
+
+    def settled(self, value: Value, stride: int) -> tuple[Level, int]:
+        """What a linear value is once its stride is reduced to the type: too steep a one may wrap between lanes."""
+        if not value.type.is_int:
+            return Level.VARYING, 0
+        half = 1 << (value.type.bits - 1)
+        stride = (stride + half) % (2 * half) - half
+        if stride == 0:
+            return _UNIFORM, 0
+        return (Level.VARYING, 0) if abs(stride) > _STEEPEST else (Level.LINEAR, stride)
 
     def get(self, value: Value) -> tuple[Level, int]:
         return self.facts.level[value], self.facts.stride.get(value, 0)

@@ -75,11 +75,11 @@ def _expand_sort(b: Builder, active: Value | None, pairs: Values, log2_size: int
         if run < size:
             keeps_large = b("xor", keeps_large, _has(b, mine, run))
         other = trees.each(carried, lambda v, d=distance: emit.permute(b, v, "xor", d, log2_size))
-        small = trees.choose(b, keeps_large, other, carried)
-        large = trees.choose(b, keeps_large, carried, other)
-        swap = _emit_less(b, large[: len(pairs)], small[: len(pairs)])
+        swap = _emit_less(b, other[: len(pairs)], carried[: len(pairs)])
         if active is not None:
-            swap = b.and_(b.not_(large[-1]), b.or_(small[-1], swap))
+            swap = b.and_(b.not_(other[-1]), b.or_(carried[-1], swap))
+        # The keeper of the larger pair does what its partner found.
+        swap = b.select(keeps_large, emit.permute(b, swap, "xor", distance, log2_size), swap)
         carried = trees.choose(b, swap, other, carried)
     pairs = carried[: len(pairs)]
     if active is None:
