@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lanewise as lw
+from lanewise import passes
+from lanewise.ir.verifier import verify
 
 ARCHES = ("interpreter", "cpu")
 SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -22,6 +25,24 @@ def _cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LANEWISE_CACHE_DIR", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _verified_passes() -> Iterator[None]:
+    """What each pass gives is checked, whichever test runs it."""
+
+    def verified(run: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(*args: Any, **options: Any) -> Any:
+            made = run(*args, **options)
+            verify(made)
+            return made
+
+        return checked
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("outline", "converge", "expand", "fold"):
+            patch.setattr(passes, name, verified(getattr(passes, name)))
+        yield
 
 
 @pytest.fixture(autouse=True)
