@@ -12,7 +12,7 @@ import math
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from types import FunctionType
 from typing import Any
 
@@ -110,7 +110,7 @@ class ArrayReader(Reader):
             raise self.error(
                 f"{self.type}", f"an array of {layout.dtype}, ndim {layout.ndim}", hint=self._conversion(layout)
             )
-        return ArraySpec(layout.dtype, layout.ndim, layout.contiguous, layout.writable)
+        return ArraySpec(layout.dtype, layout.ndim, layout.contiguous, layout.writable, layout.distinct)
 
     def declared(self) -> ArraySpec:
         return self._typed(self.type.dtype, self.type.ndim)
@@ -235,10 +235,16 @@ class TemplateReader(Reader):
 
 
 def template_key(value: Any) -> Any:
-    """A key that tells apart what `==` does not: 1, 1.0 and True; 0.0 and -0.0."""
+    """A key that tells apart what `==` does not: 1, 1.0 and True; 0.0 and -0.0; also in tuples and dataclasses."""
     if isinstance(value, tuple):
         return (type(value), *map(template_key, value))
-    return type(value), value.hex() if isinstance(value, float) else value
+    if isinstance(value, float):
+        return type(value), value.hex()
+    if isinstance(value, np.floating):
+        return type(value), value.tobytes()
+    if is_dataclass(value) and not isinstance(value, type) and type(value).__hash__ is not None:
+        return (type(value), value, *(template_key(getattr(value, each.name)) for each in fields(value)))
+    return type(value), value
 
 
 # ---- the whole list of parameters ---------------------------------------------------------------------------------

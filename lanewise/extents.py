@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from . import dtypes
 from .backends.engine import View
+from .frontend.specs import Translation
 from .ir import Array, Op, Program, Value
 from .views import INDEX_LIMIT
 
@@ -24,7 +26,7 @@ def needs_wide_index(arrays: Sequence[View]) -> bool:
     return any(math.prod(view.shape) > INDEX_LIMIT for view in arrays)
 
 
-def too_large(program: Program, wide: Callable[[], Program]) -> TooLarge | None:
+def too_large(program: Program, wide: Callable[[], Translation]) -> TooLarge | None:
     """The test that the launches of `program`, of i32 indices, need; None where arrays alone decide.
 
     `wide` gives the same program with i64 indices, in which the true extents can be computed.
@@ -34,15 +36,25 @@ def too_large(program: Program, wide: Callable[[], Program]) -> TooLarge | None:
 
     if all(_bounded(program, loop) for loop in parallel_loops(program)):
         return None
-    counted = wide()
-    loops = parallel_loops(counted)
+    made = wide()
+    counted, bounds = made.program, iter(made.bounds)
+    loops: list[Op] = []
+    for number, op in enumerate(counted.body.ops):
+        if op.opcode == "parallel":
+            loops.append(op)
+            counted.body.ops[number] = replace(op, operands=(*op.operands, *next(bounds)))
     host = compile_host(counted)
-    places = [[captured_scalars(counted, loop).index(extent) for extent in loop.operands] for loop in loops]
+    places: list[tuple[list[int], list[int]]] = []
+    for loop, ends in zip(loops, made.bounds, strict=True):
+        asked = list(dict.fromkeys((*loop.operands, *ends)))  # they come first
+        places.append(([asked.index(v) for v in loop.operands], [asked.index(v) for v in ends]))
 
     def test(scalars: Sequence[Any], arrays: Sequence[View]) -> bool:
-        launches = host(scalars, [view.shape for view in arrays])
-        items = (math.prod(launch[p] for p in place) for launch, place in zip(launches, places, strict=True))
-        return max(items) > INDEX_LIMIT
+        for launch, (counts, ends) in zip(host(scalars, [view.shape for view in arrays]), places, strict=True):
+            items = math.prod(launch[place] for place in counts)
+            if items > INDEX_LIMIT or (items and not all(dtypes.i32.holds(launch[place]) for place in ends)):
+                return True
+        return False
 
     return test
 

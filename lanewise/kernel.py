@@ -110,12 +110,12 @@ class Kernel(Generic[P]):
         options = _options(device.engine, index_type, device)
         made = translate(self._function, specs, options)
         self._check_captured(device, made.captured)
-        if index_type == dtypes.i32 and needs_wide_index([array.view for array in made.captured]):
+        if index_type == dtypes.i32 and (made.beyond or needs_wide_index([array.view for array in made.captured])):
             return self._compile(device, specs, dtypes.i64)
         test = None
         if index_type == dtypes.i32:
             wide = replace(options, index_type=dtypes.i64, debug=False)
-            test = too_large(made.program, lambda: translate(self._function, specs, wide).program)
+            test = too_large(made.program, lambda: translate(self._function, specs, wide))
         executable = device.engine.load(made.program, device.debug)
         return _Loaded(executable, tuple(array.view for array in made.captured), test)
 
@@ -150,8 +150,10 @@ class Kernel(Generic[P]):
         chosen = target(target_name)
         engine = chosen.make_engine(subgroup_size, arch)
         specs = self._signature.specs(self._signature.partial(examples, named))
-        program = translate(self._function, specs, _options(engine, dtypes.i32)).program
-        return chosen.read(engine.load(program, False))
+        made = translate(self._function, specs, _options(engine, dtypes.i32))
+        if made.beyond:
+            made = translate(self._function, specs, _options(engine, dtypes.i64))
+        return chosen.read(engine.load(made.program, False))
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """As a method: the instance becomes the first argument, a compile-time one."""
@@ -181,7 +183,7 @@ def _array_spec(value: object) -> ArraySpec | None:
     if not isinstance(value, ndarray):
         return None
     layout = value.layout
-    return ArraySpec(layout.dtype, layout.ndim, layout.contiguous, layout.writable)
+    return ArraySpec(layout.dtype, layout.ndim, layout.contiguous, layout.writable, layout.distinct)
 
 
 @overload

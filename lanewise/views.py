@@ -28,7 +28,10 @@ INDEX_LIMIT = 2**31 - 2**17
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """How an array's elements lie.  Arrays of one `form` share compiled code; `strides` count elements."""
+    """How an array's elements lie.  Arrays of one `form` share compiled code; `strides` count elements.
+
+    `distinct`: surely no two indices are one place in memory, as they are in a window that slides over an array.
+    """
 
     form: int
     dtype: DType
@@ -37,6 +40,7 @@ class Layout:
     contiguous: bool
     writable: bool
     wide: bool
+    distinct: bool
 
     @property
     def ndim(self) -> int:
@@ -44,7 +48,7 @@ class Layout:
         return len(self.shape)
 
 
-_FORMS: dict[tuple[DType, int, bool, bool, bool], int] = {}
+_FORMS: dict[tuple[DType, int, bool, bool, bool, bool], int] = {}
 _LAYOUTS: dict[tuple[Any, ...], Layout] = {}  # by what NumPy tells cheaply: a launch's own cache
 _LAYOUTS_KEPT = 4096
 _lock = threading.Lock()
@@ -74,7 +78,8 @@ def _new_layout(key: tuple[Any, ...], array: HostArray) -> Layout:
             hint="a copy: np.require(a, requirements='A')",
         )
     strides = _c_strides(array.shape) if contiguous else tuple(step // dtype.itemsize for step in steps)
-    facts = (dtype, array.ndim, contiguous, array.flags.writeable, array.size > INDEX_LIMIT)
+    distinct = contiguous or _distinct(array.shape, strides)
+    facts = (dtype, array.ndim, contiguous, array.flags.writeable, array.size > INDEX_LIMIT, distinct)
     with _lock:
         form = _FORMS.setdefault(facts, len(_FORMS))
         if len(_LAYOUTS) >= _LAYOUTS_KEPT:
@@ -107,6 +112,16 @@ def _c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides.append(step)
         step *= max(extent, 1)
     return tuple(reversed(strides))
+
+
+def _distinct(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether each axis steps over all that the axes of smaller steps reach."""
+    reach = 0
+    for step, extent in sorted((abs(step), extent) for step, extent in zip(strides, shape, strict=True) if extent > 1):
+        if step <= reach:
+            return False
+        reach += step * (extent - 1)
+    return True
 
 
 # ---- the address: `array.ctypes.data` costs ten times as much as a read of the first field of NumPy's array struct ---

@@ -51,6 +51,9 @@ class Context:
     static_depth: int = 0  # inside `static(...)`
     inlined: list[Func] = field(default_factory=list)  # the functions being inlined, outermost first
     augmented: set[Op] = field(default_factory=set)  # the atomics that `a[i] += x` made
+    bounds: list[tuple[Value, ...]] = field(default_factory=list)  # of each parallel loop, those that no i32 may hold
+    beyond: bool = False  # whether a parallel loop has a constant bound that no i32 holds
+    overlapping: set[Array] = field(default_factory=set)  # arrays in which two indices may be one place
     negated: dict[Value, Value] = field(default_factory=dict)  # the operand of each `not`
     _arrays: dict[int, Mem] = field(default_factory=dict)
 
@@ -229,6 +232,8 @@ class Context:
             unique = f"{name}_{count}"
         memory = Array(unique, spec.dtype, spec.ndim, spec.contiguous, spec.writable)
         self.memories.append(memory)
+        if not spec.distinct:
+            self.overlapping.add(memory)
         return Mem(memory)
 
     # ---- regions -------------------------------------------------------------------------------------------------

@@ -96,7 +96,8 @@ def _parallel(frame: Frame, node: ast.For, over: Range) -> None:
     loc = frame.source.loc(node)
     with frame.at(node.iter):
         starts = [ctx.cast(axis.start, index_type) for axis in over.axes]
-        extents = tuple(ctx.value(_count(ctx, axis, index_type)) for axis in over.axes)
+        extents = tuple(ctx.value(_count(ctx, axis), index_type) for axis in over.axes)
+        _note_bounds(ctx, over.axes)
     config, ctx.config = ctx.config, None
     block_dim = config.block_dim if config else min(128, ctx.options.max_block_dim)
     hints = sorted(frame.source.stores(node.target)) if over.flat else []
@@ -126,6 +127,13 @@ def _parallel(frame: Frame, node: ast.For, over: Range) -> None:
     frame.poison(names, "inside a parallel loop only", node)
 
 
+def _note_bounds(ctx: Context, axes: Sequence[Axis]) -> None:
+    """Tell who launches about bounds that an i32 may not hold: of run-time ones their values decide."""
+    ends = [end for axis in axes if not _held(dtypes.i32, axis) for end in (axis.start, axis.stop)]
+    ctx.bounds.append(tuple(end.value for end in ends if isinstance(end, Scalar)))
+    ctx.beyond |= any(isinstance(end, Const) and not dtypes.i32.holds(int(end.value)) for end in ends)
+
+
 def _index(ctx: Context, start: Number, step: int, position: Value) -> Scalar:
     """start + position * step."""
     index: Number = Scalar(position)
@@ -137,8 +145,10 @@ def _index(ctx: Context, start: Number, step: int, position: Value) -> Scalar:
     return index
 
 
-def _count(ctx: Context, axis: Axis, dtype: DType) -> Number:
-    """max(0, ceil((stop - start) / step))."""
+def _count(ctx: Context, axis: Axis) -> Number:
+    """max(0, ceil((stop - start) / step)), in i64 where the way there might leave the index type."""
+    direct = isinstance(axis.start, Const) and axis.start.value == 0 and axis.step == 1
+    dtype = _index_type(ctx, axis) if direct else dtypes.i64
     start, stop = ctx.cast(axis.start, dtype), ctx.cast(axis.stop, dtype)
     if axis.step < 0:
         start, stop = stop, start
@@ -178,9 +188,21 @@ def _serial(frame: Frame, node: ast.For, axes: Sequence[Axis], outer: list[Val],
 
 
 def _index_type(ctx: Context, axis: Axis) -> DType:
-    """The index type, or i64 where a bound of the loop has 64 bits."""
-    wide = any(n.dtype is not None and n.dtype.bits == 64 for n in (axis.start, axis.stop))
-    return dtypes.i64 if wide else ctx.options.index_type
+    """The index type, or i64 where that may not hold a bound of the loop."""
+    return ctx.options.index_type if _held(ctx.options.index_type, axis) else dtypes.i64
+
+
+def _held(index_type: DType, axis: Axis) -> bool:
+    """Whether an index type holds both bounds, and what the index is after its last round."""
+    limits: list[int] = []
+    for end in (axis.start, axis.stop):
+        if isinstance(end, Const):
+            limits.append(int(end.value))
+        elif end.dtype.is_int:
+            limits += (int(end.dtype.lowest), int(end.dtype.highest))
+    if isinstance(axis.stop, Const):
+        limits.append(int(axis.stop.value) + axis.step - (1 if axis.step > 0 else -1))
+    return all(index_type.holds(limit) for limit in limits)
 
 
 @statement(ast.While)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..dtypes import DType
 from ..ir import Array, Block, Op, Value
 from .context import Context
 
@@ -10,20 +11,23 @@ def make_own_updates_plain(body: Block, ctx: Context) -> None:
     """Turn such updates into load, operation, store where it is provable that no other item writes the element.
 
     An element is the item's own where its indices are exactly the loop's.  Two arrays of one dtype may be the same
-    memory, so every write to arrays of that dtype must be to an own element.
+    memory, so every write to arrays of that dtype must be to an own element, with the indices in the same order: as
+    `a[j, i]` the element of another item is written.
     """
     assert ctx.parallel is not None
     own = frozenset(ctx.parallel.indices)
     writes = [op for op in body.walk() if op.opcode in ("store", "atomic") and isinstance(op.attrs["mem"], Array)]
-    shared = {op.attrs["mem"].dtype for op in writes if not _is_own(op, own)}
+    order: dict[DType, tuple[Value, ...]] = {}
+    shared: set[DType] = set()
+    for op in writes:
+        mem: Array = op.attrs["mem"]
+        indices = op.operands[: mem.ndim]
+        is_own = len(indices) == len(own) and frozenset(indices) == own and mem not in ctx.overlapping
+        if not is_own or order.setdefault(mem.dtype, indices) != indices:
+            shared.add(mem.dtype)
     plain = {op for op in writes if op in ctx.augmented and op.attrs["mem"].dtype not in shared}
     if plain:
         _rewrite(body, plain)
-
-
-def _is_own(op: Op, own: frozenset[Value]) -> bool:
-    indices = op.operands[: op.attrs["mem"].ndim]
-    return len(indices) == len(own) and frozenset(indices) == own
 
 
 def _rewrite(block: Block, plain: set[Op]) -> None:

@@ -8,17 +8,18 @@ from typing import Any, TypeAlias
 
 from .. import dtypes
 from ..dtypes import DType
-from ..ir import Program
+from ..ir import Program, Value
 
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """An array argument, as far as it shapes the code."""
+    """An array argument, as far as it shapes the code; `distinct`: no two indices are one place in memory."""
 
     dtype: DType
     ndim: int
     contiguous: bool = True
     writable: bool = True
+    distinct: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,12 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A program, and the device arrays it closes over: they belong to its last memories, in order."""
+    """A program, and the device arrays it closes over: they belong to its last memories, in order.
+
+    `bounds` are those of each parallel loop that an i32 may not hold; `beyond` says that it surely does not hold one.
+    """
 
     program: Program
     captured: tuple[Any, ...]
+    bounds: tuple[tuple[Value, ...], ...] = ()
+    beyond: bool = False

@@ -40,7 +40,7 @@ def translate(function: FunctionType, specs: Sequence[Spec], options: Options) -
         options.index_type,
         source.loc(source.node),
     )
-    return Translation(program, tuple(ctx.captured))
+    return Translation(program, tuple(ctx.captured), tuple(ctx.bounds), ctx.beyond)
 
 
 def _bind_parameters(frame: Frame, params: Sequence[Parameter], specs: Sequence[Spec]) -> list[Value]:

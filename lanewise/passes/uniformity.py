@@ -169,6 +169,7 @@ class _Analysis:
             if a in self.undefs and b in self.undefs:
                 self.undefs.add(value)
             self.put(value, level, stride)
+        self.forget_guarded(op)
 
     def loop(self, op: Op) -> None:
         before, after = op.regions
@@ -197,6 +198,19 @@ class _Analysis:
             if level is not Level.LINEAR:
                 level = max(level, min(control, _UNIFORM))
             self.put(value, level, stride)
+        self.forget_guarded(op)
+
+    def forget_guarded(self, op: Op) -> None:
+        """What does something, but nothing between lanes, runs under the mask: helpers never get its results."""
+        if self.strict and not _all_take_part(op):
+            for value in op.results:
+                self.put(value, Level.VARYING)
+
+
+def _all_take_part(op: Op) -> bool:
+    """Whether helpers run this `if` or `loop` too: it is pure, or holds an operation between lanes."""
+    effects = [OPCODES[inner.opcode].effect for inner in Block(ops=[op]).walk() if inner.opcode != "if"]
+    return not any(effects) or any(effect & (Effect.CROSS_LANE | Effect.BARRIER) for effect in effects)
 
 
 # ---- how arithmetic keeps a value linear: the stride of the result, None where it is not linear -------------------

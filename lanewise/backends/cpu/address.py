@@ -88,9 +88,7 @@ def _layout(body: Body, memory: Memory) -> tuple[str, list[str], int]:
         place = body.text.do(f"getelementptr i8, ptr %scratch, i64 {body.kernel.shared[memory]}")
         return place, [str(n) for n in inner], 0
     # A thread's own array: element e of all lanes lies together, so that a uniform index is a vector access.
-    count = prod(memory.shape) * body.W
-    place = body.stack(f"local {id(memory)}", memory_type(memory.dtype), count)
-    return place, [str(n * body.W) for n in inner], 1
+    return body.local(memory), [str(n * body.W) for n in inner], 1
 
 
 def extend(body: Body, dtype: DType, name: str) -> str:
@@ -147,15 +145,14 @@ def _lane_steps(body: Body, step: str) -> tuple[str, ...]:
 
 
 def harmless(body: Body, pointers: tuple[str, ...]) -> tuple[str, ...]:
-    """The pointers, with those of lanes that are not active aimed at a spare slot on the stack.
+    """The pointers, with those of lanes that are not active aimed at a spare place.
 
     One element a lane without a branch a lane: cheaper than a masked gather or scatter where LLVM must take it apart.
     """
     if body.mask is None:
         return pointers
-    spare = body.stack("spare", "i64", 1)
     type_ = body.vector.of("ptr")
-    first = body.text.do(f"insertelement {type_} poison, ptr {spare}, i64 0")
+    first = body.text.do(f"insertelement {type_} poison, ptr {body.spare()}, i64 0")
     spares = body.text.do(f"shufflevector {type_} {first}, {type_} poison, {body.vector.of('i32')} zeroinitializer")
     bits = body.vector.of("i1")
     return body.each(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import TypeAlias
 
 from ...dtypes import DType
-from ...ir import OPCODES, Block, Kernel, Level, Op, Value
+from ...ir import OPCODES, Block, Kernel, Level, Local, Op, Value
 from ...passes.uniformity import Uniformity
 from . import libm
 from .arguments import Arguments, Slots
 from .arithmetic import ROWS
 from .forms import Form, Linear, Strips, Uniform, ramp, splat
+from .frames import SPARE, suspends
 from .host import Host
 from .text import Text, lane_type, literal, memory_type, scalar_type
 from .width import Width
@@ -49,6 +51,7 @@ class Body:
         }
         self._materialised: list[dict[tuple[Form, DType], tuple[str, ...]]] = [{}]
         self._stack: dict[str, str] = {}
+        self._arena = _indexed_locals(kernel.body, levels) if suspends(kernel) else frozenset[Local]()
 
     # ---- walking -------------------------------------------------------------------------------------------------
     def block(self, block: Block) -> None:
@@ -238,8 +241,30 @@ class Body:
     def stack(self, key: str, type_: str, count: int) -> str:
         """A stack array that all uses of one `key` share."""
         if key not in self._stack:
-            self._stack[key] = self.text.early(f"alloca [{count} x {type_}], align 64")
+            self._stack[key] = self.text.slot(type_, count)
         return self._stack[key]
+
+    def local(self, memory: Local) -> str:
+        """Where a thread's own array lies, that of all lanes together.
+
+        LLVM moves a coroutine's stack into its frame only where it sees through every use, which it does not for
+        vectors of pointers; so a subgroup that suspends has an array that it indexes at run time in the arena.
+        """
+        key = f"local {id(memory)}"
+        if key not in self._stack:
+            element, count = memory_type(memory.dtype), prod(memory.shape) * self.W
+            if memory in self._arena:
+                size = count * memory.dtype.itemsize
+                self._stack[key] = self.text.early(f"call ptr @new_frame(ptr %scratch, i64 {size})")
+            else:
+                self._stack[key] = self.text.slot(element, count)
+        return self._stack[key]
+
+    def spare(self) -> str:
+        """A place of 8 bytes that may be read and written by lanes that are not active."""
+        if "spare" not in self._stack:
+            self._stack["spare"] = self.text.early(f"getelementptr i8, ptr %scratch, i64 {SPARE}")
+        return self._stack["spare"]
 
     def spill(self, element: str, names: Sequence[str], key: str = "lanes") -> str:
         """W lanes laid out in memory, for what can only be done one lane at a time."""
@@ -268,6 +293,16 @@ class Body:
         if not dtype.is_bool:
             return name
         return w.do(f"zext {w.of('i1')} {w.cond(name)} to {w.of(memory_type(dtype))}")
+
+
+def _indexed_locals(block: Block, levels: Uniformity) -> frozenset[Local]:
+    """The threads' own arrays with an index that is not known at compile time."""
+    found: set[Local] = set()
+    for op in block.walk():
+        memory = op.attrs.get("mem")
+        if isinstance(memory, Local) and any(v not in levels.constant for v in op.operands[: len(memory.shape)]):
+            found.add(memory)
+    return frozenset(found)
 
 
 def _used(block: Block) -> set[Value]:

@@ -3,39 +3,37 @@
 The regular body takes the subgroups in which every lane has an item (and, over several axes, all lanes lie in one row);
 the others go to the general body, which is compiled apart when a launch first needs it and found through the argument
 block.  In a block without barriers the subgroups run one after another.  With barriers each is a coroutine: it suspends
-at a barrier, and goes on when all have come that far.
+at a barrier, and goes on when all have come that far; then all of a block run the same body, as the two may exchange
+different things.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
-from ...ir import OPCODES, Effect, Kernel
+from ...ir import Kernel
 from . import frames
 from .arguments import Slots
-from .text import scalar_type
+from .text import Text, scalar_type
 
 _PARAMETERS = "ptr noalias readonly %args, i64 %block, i64 %subgroup, i64 %blocks, ptr %scratch"
 _ARGUMENTS = "ptr %args, i64 %block, i64 %subgroup, i64 %blocks, ptr %scratch"
 
 
-def suspends(kernel: Kernel) -> bool:
-    """Whether subgroups must wait for one another."""
-    return kernel.num_subgroups > 1 and any(OPCODES[op.opcode].effect & Effect.BARRIER for op in kernel.body.walk())
-
-
-def function(name: str, entry: list[str], lines: list[str], *, internal: bool, coroutine: bool) -> str:
+def function(name: str, text: Text, *, internal: bool, coroutine: bool) -> str:
     """A subgroup's body as a function: of a coroutine, one that returns its handle at the first barrier."""
     linkage = "internal " if internal else ""
     attributes = " presplitcoroutine" if coroutine else " alwaysinline" if internal else ""
     parts = [
         f"define {linkage}{'ptr' if coroutine else 'void'} @{name}({_PARAMETERS}) nounwind{attributes} {{",
         "entry:",
+        *text.slots,
         frames.START if coroutine else "",
-        *entry,
+        *text.entry,
         "  br label %start",
         "start:",
-        *lines,
+        *text.lines,
         frames.END if coroutine else "  ret void",
         "}\n",
     ]
@@ -45,7 +43,7 @@ def function(name: str, entry: list[str], lines: list[str], *, internal: bool, c
 def blocks(kernel: Kernel, slots: Slots, *, coroutine: bool) -> str:
     """`run(args, begin, end, blocks, scratch)`: the blocks of a range, one after another."""
     total, extents = _total(kernel, slots)
-    full = _full(kernel, total)
+    full = _full(_block_tests(kernel, total) if coroutine else _subgroup_tests(kernel, total))
     subgroups = kernel.num_subgroups
     handles = f"  %handles = alloca [{subgroups} x ptr]" if coroutine else ""
     step = _STARTED if coroutine else _CALLED.format(total=total)
@@ -61,13 +59,13 @@ entry:
 block_head:
   %block = phi i64 [ %begin, %entry ], [ %block_next, %block_end ]
   %block_first = mul i64 %block, {kernel.block_dim}
-{"  call void @reset_frames(ptr %scratch)" if coroutine else ""}
+{f"{full}{chr(10)}  call void @reset_frames(ptr %scratch)" if coroutine else ""}
   br label %subgroup_head
 subgroup_head:
   %subgroup = phi i64 [ 0, %block_head ], [ %subgroup_next, %next ]
   %thread = mul i64 %subgroup, {kernel.subgroup_size}
   %first = add i64 %block_first, %thread
-{full}
+{"" if coroutine else full}
 {step}
 next:
   %subgroup_next = add i64 %subgroup, 1
@@ -143,29 +141,37 @@ def _total(kernel: Kernel, slots: Slots) -> tuple[str, str]:
     return total, "\n".join(lines)
 
 
-def _full(kernel: Kernel, total: str) -> str:
-    """Code for `%full`: has every lane of this subgroup an item, and do they lie in one row?"""
-    lines = [f"  %last = add i64 %first, {kernel.subgroup_size}"]
-    tests: list[str] = []
-    for number, (code, test) in enumerate(_tests(kernel, total)):
-        lines += [*code, f"  %test{number} = icmp ule i64 {test}"]
-        tests.append(f"%test{number}")
-    lines.append("  %all0 = and i1 true, %test0")
-    for number, test in enumerate(tests[1:], start=1):
-        lines.append(f"  %all{number} = and i1 %all{number - 1}, {test}")
-    lines.append(f"  %full = and i1 true, %all{len(tests) - 1}")
-    return "\n".join(lines)
+_Tests: TypeAlias = Iterator[tuple[list[str], str]]
+"""What must be at most what, after which code."""
 
 
-def _tests(kernel: Kernel, total: str) -> Iterator[tuple[list[str], str]]:
-    """What must be at most what, after which code."""
+def _full(tests: _Tests) -> str:
+    """Code for `%full`: do all tests hold?"""
+    lines: list[str] = []
+    result = "true"
+    for number, (code, test) in enumerate(tests):
+        lines += [*code, f"  %test{number} = icmp ule i64 {test}", f"  %all{number} = and i1 {result}, %test{number}"]
+        result = f"%all{number}"
+    return "\n".join([*lines, f"  %full = and i1 true, {result}"])
+
+
+def _subgroup_tests(kernel: Kernel, total: str) -> _Tests:
+    """Has every lane of this subgroup an item, and do they lie in one row?"""
     width = kernel.subgroup_size
-    yield [], f"%last, {total}"
+    yield [f"  %last = add i64 %first, {width}"], f"%last, {total}"
     if kernel.block_dim % width:
         yield [f"  %thread_last = add i64 %thread, {width}"], f"%thread_last, {kernel.block_dim}"
     if len(kernel.extents) > 1:
         row = f"%extent{len(kernel.extents) - 1}"
-        yield (
-            [f"  %column = urem i64 %first, {row}", f"  %column_last = add i64 %column, {width}"],
-            f"%column_last, {row}",
-        )
+        columns = [f"  %column = urem i64 %first, {row}", f"  %column_last = add i64 %column, {width}"]
+        yield columns, f"%column_last, {row}"
+
+
+def _block_tests(kernel: Kernel, total: str) -> _Tests:
+    """Does that hold for every subgroup of this block?"""
+    width = kernel.subgroup_size
+    yield [f"  %block_last = add i64 %block_first, {kernel.block_dim}"], f"%block_last, {total}"
+    if kernel.block_dim % width:
+        yield [], "1, 0"
+    if len(kernel.extents) > 1:
+        yield [f"  %odd = urem i64 %extent{len(kernel.extents) - 1}, {width}"], "%odd, 0"

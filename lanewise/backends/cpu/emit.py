@@ -31,15 +31,14 @@ def emit_module(kernel: Kernel, host: Host, sites: list[records.Site]) -> str:
     `sites` gets the kernel's `print`s and `assert`s appended.
     """
     slots = Slots(kernel)
-    coroutine = driver.suspends(kernel)
+    coroutine = frames.suspends(kernel)
     emitters = EMITTERS | records.emitters(sites) | ({"block.barrier": _suspend} if coroutine else {})
     levels = analyse(kernel.body, kernel.scalars, kernel.subgroup_size)
     body = Body(kernel, levels, slots, host, emitters)
     body.block(kernel.body)
     function = driver.function(
         "regular" if kernel.regular else "general",
-        body.text.entry,
-        body.text.lines,
+        body.text,
         internal=kernel.regular,
         coroutine=coroutine,
     )

@@ -20,9 +20,8 @@ from ...passes.host import compile_host
 from ...passes.outline import captured_scalars
 from ..engine import SUBGROUP_SIZES, Properties, View
 from . import pool as pools
-from .driver import suspends
 from .emit import emit_module
-from .frames import SHARED_BYTES
+from .frames import SHARED_BYTES, suspends
 from .host import default_threads, host
 from .jit import Linked, jit
 from .parked import BLOCKS, FUNCTION, JOB_WORDS, NEXT, RUNNING, THREADS

@@ -5,11 +5,20 @@ What does not fit into the arena comes from `malloc`, in a list that is emptied 
 
 from __future__ import annotations
 
+from ...ir import OPCODES, Effect, Kernel
+
 SHARED_BYTES = 1 << 16
 """Shared memory of a block, at the start of each thread's scratch memory."""
 ARENA_BYTES = 1 << 20
+SPARE = SHARED_BYTES + 32
 SCRATCH_BYTES = SHARED_BYTES + 64
-"""Shared memory, then the arena's address, the bytes used of it, and the list of frames outside it."""
+"""Shared memory, then the arena's address, the bytes used of it, the list of frames outside it, and a spare place."""
+
+
+def suspends(kernel: Kernel) -> bool:
+    """Whether subgroups must wait for one another."""
+    return kernel.num_subgroups > 1 and any(OPCODES[op.opcode].effect & Effect.BARRIER for op in kernel.body.walk())
+
 
 SUSPEND = "call i8 @llvm.coro.suspend(token none, i1 false)"
 

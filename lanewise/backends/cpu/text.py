@@ -58,11 +58,12 @@ def is_constant(name: str) -> bool:
 
 
 class Text:
-    """The body of one function.  `entry` comes first and holds what must dominate everything: stack slots and the
-    argument block's fields; `lines` follow it, beginning in the block `start`.
+    """The body of one function.  First come `slots`, its stack, and `entry`, what must dominate everything else, such as
+    the argument block's fields; `lines` follow, beginning in the block `start`.
     """
 
     def __init__(self) -> None:
+        self.slots: list[str] = []
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.label = "start"
@@ -92,6 +93,12 @@ class Text:
         """An instruction of the entry block."""
         name = self.fresh()
         self.entry.append(f"  {name} = {code}")
+        return name
+
+    def slot(self, type_: str, count: int) -> str:
+        """An array on the stack."""
+        name = self.fresh()
+        self.slots.append(f"  {name} = alloca [{count} x {type_}], align 64")
         return name
 
     # ---- blocks --------------------------------------------------------------------------------------------------

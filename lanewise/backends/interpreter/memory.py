@@ -54,9 +54,9 @@ class Place:
         operands = [self.chosen(v) for v in values]
         if not operands[0].size:
             return self.everywhere(operands[0])
-        address = np.zeros(operands[0].size, np.int64)
-        if self.index:
-            address = np.ravel_multi_index(self.index, self.array.shape)
+        address = np.zeros(operands[0].size, np.int64)  # in bytes: in a strided array two indices may be one cell
+        for index, step in zip(self.index, self.array.strides, strict=True):
+            address += index * step
         order = np.argsort(address, kind="stable")  # by cell, in each cell by thread
         _, starts, counts = np.unique(address[order], return_index=True, return_counts=True)
         cells = tuple(i[order][starts] for i in self.index)
