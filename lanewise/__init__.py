@@ -110,6 +110,10 @@ from .lang import (
     tanh,
     trunc,
 )
+from .profiling import (
+    Profile,
+    profile,
+)
 from .types import (
     dataclass,
     template,
@@ -129,6 +133,7 @@ __all__ = [
     "LanewiseError",
     "LanewiseSyntaxError",
     "LanewiseTypeError",
+    "Profile",
     "Vector",
     "abs",
     "acos",
@@ -193,6 +198,7 @@ __all__ = [
     "ndrange",
     "popcnt",
     "pow",
+    "profile",
     "reset",
     "round",
     "rsqrt",

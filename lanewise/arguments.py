@@ -20,9 +20,10 @@ import numpy as np
 
 from .arrays import ndarray
 from .backends.engine import View
-from .device import Device
+from .device import Arch, Device
 from .dtypes import DType, f16, f32, f64, i32, i64, u64
 from .errors import DeviceError, LanewiseError, LanewiseTypeError
+from .foreign import Lent, lend
 from .frontend.signature import Parameter, parameters
 from .frontend.specs import ArraySpec, ScalarSpec, Spec, TemplateSpec
 from .types import ArrayType, Template
@@ -32,14 +33,15 @@ from .views import Layout, as_numpy, describe, layout_of, view_of
 class Call:
     """One call, as its arguments are read."""
 
-    __slots__ = ("device", "key", "lent", "scalars", "views")
+    __slots__ = ("device", "key", "place", "scalars", "stream", "views")
 
     def __init__(self) -> None:
         self.key: list[Any] = []
         self.views: list[View] = []
         self.scalars: list[int | float] = []
         self.device: Device | None = None  # that of the device arrays seen so far
-        self.lent = False  # whether there are arrays in host memory that have no device
+        self.place: tuple[Arch, int] | None = None  # where other libraries' GPU arrays are
+        self.stream: int | None = None  # the stream that the call names, or that the first such library works on
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +82,30 @@ class ArrayReader(Reader):
             call.key.append(arg.layout.form)
             call.views.append(arg.view)
             return
-        call.lent = True
         try:
-            layout, view = view_of(arg if type(arg) is np.ndarray else as_numpy(arg))
+            if type(arg) is np.ndarray:
+                layout, view = view_of(arg)
+            elif (lent := lend(arg)) is not None:
+                layout, view = self._borrow(lent, call)
+            else:
+                layout, view = view_of(as_numpy(arg))
         except LanewiseError as error:
             raise self._named(error) from None
         call.key.append(layout.form)
         call.views.append(view)
+
+    def _borrow(self, lent: Lent, call: Call) -> tuple[Layout, View]:
+        """Memory of another library decides on which GPU the kernel runs, and on which stream."""
+        if call.place != lent.place:
+            if call.place is not None:
+                raise DeviceError(
+                    f"expected an array in the memory of {_words(call.place)}, got one in that of {_words(lent.place)}",
+                    why="a kernel runs on one device, where all its arrays are",
+                )
+            call.place = lent.place
+        if call.stream is None:
+            call.stream = lent.stream
+        return lent.layout, lent.view
 
     def _join(self, arg: ndarray, call: Call) -> None:
         if call.device is not None:
@@ -105,7 +124,7 @@ class ArrayReader(Reader):
     def spec(self, arg: Any) -> ArraySpec:
         if isinstance(arg, ArrayType):
             return self._typed(self.type.dtype or arg.dtype, arg.ndim if self.type.ndim is None else self.type.ndim)
-        layout = layout_of(as_numpy(arg))
+        layout = _layout(arg)
         if self.type.ndim not in (None, layout.ndim) or self.type.dtype not in (None, layout.dtype):
             raise self.error(
                 f"{self.type}", f"an array of {layout.dtype}, ndim {layout.ndim}", hint=self._conversion(layout)
@@ -130,6 +149,18 @@ class ArrayReader(Reader):
             assert self.type.dtype is not None
             return f"{self.name}.astype(np.{self.type.dtype.np.name})"
         return f"{self.name}.reshape(...) with {self.type.ndim} axes"
+
+
+def _words(place: tuple[Arch, int]) -> str:
+    arch, number = place
+    return f"{arch.value} device {number}"
+
+
+def _layout(arg: Any) -> Layout:
+    if isinstance(arg, ndarray):
+        return arg.layout
+    lent = lend(arg)
+    return layout_of(as_numpy(arg)) if lent is None else lent.layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +290,10 @@ class Signature:
         kinds = [p.kind for p in inspect.signature(function).parameters.values()]
         self._positional = len(kinds) - kinds.count(inspect.Parameter.KEYWORD_ONLY)
         self.plain_count = len(kinds) if self._positional == len(kinds) else -1  # this many are in order already
+
+    def takes(self, name: str) -> bool:
+        """Whether a parameter has this name."""
+        return name in self._position
 
     def arrange(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters, defaults filled in."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from .backends.engine import View
-from .device import Device, current_device
+from . import dlpack
+from .backends.engine import MemoryEngine, View
+from .device import Arch, Device, current_device, device_of
 from .dtypes import DType, as_dtype
+from .elements import DeviceElements, Elements, HostElements
 from .errors import LanewiseTypeError
-from .views import HostArray, Layout, as_numpy, view_of
+from .foreign import lend
+from .views import HostArray, Layout, array_at, as_numpy
 
 _ALIGNMENT = 64  # a cache line, and the widest vector of any CPU
 
@@ -25,7 +28,7 @@ class ndarray:  # noqa: N801  the name that the field knows
     and write elements, slices are read as copies and written in place; negative indices count from the end.
     """
 
-    __slots__ = ("__weakref__", "_array", "device", "layout", "view")
+    __slots__ = ("__weakref__", "_elements", "device", "layout", "view")
 
     device: Device
     """Where the elements are."""
@@ -33,19 +36,19 @@ class ndarray:  # noqa: N801  the name that the field knows
     """How the elements lie: what compiled code depends on."""
     view: View
     """What a launch is given."""
-    _array: HostArray
+    _elements: Elements
 
     def __init__(self, dtype: Any, shape: int | Sequence[int], *, device: Device | None = None) -> None:
         element = as_dtype(dtype)
         if element is None:
             raise LanewiseTypeError(f"expected a scalar type for dtype, got {dtype!r}", hint="lw.ndarray(lw.f32, 16)")
-        self._hold(_zeros(element, _as_shape(shape)), device or current_device())
+        device = device or current_device()
+        self._hold(_zeros(element, _as_shape(shape), device), device)
 
-    def _hold(self, array: HostArray, device: Device) -> None:
-        device.require_host_memory()
-        self._array = array
+    def _hold(self, elements: Elements, device: Device) -> None:
+        self._elements = elements
         self.device = device
-        self.layout, self.view = view_of(array)
+        self.layout, self.view = elements.lend()
 
     @property
     def dtype(self) -> DType:
@@ -74,15 +77,14 @@ class ndarray:  # noqa: N801  the name that the field knows
 
     # ---- from the host -------------------------------------------------------------------------------------------
     def __len__(self) -> int:
-        return len(self._array)
+        return len(self._elements.where)
 
     def __getitem__(self, index: Any) -> Any:
         """An element as a NumPy scalar, or a copy of a slice."""
-        part: Any = self._array[self._place(index)]
-        return part.copy()  # NumPy's scalars have it too
+        return self._elements.read(self._place(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._array[self._place(index)] = np.asarray(value) if isinstance(value, ndarray) else value
+        self._elements.write(self._place(index), np.asarray(value) if isinstance(value, ndarray) else value)
 
     def _place(self, index: Any) -> Any:
         """`a[None]` is the one element of an array without axes."""
@@ -93,35 +95,51 @@ class ndarray:  # noqa: N801  the name that the field knows
 
     def fill(self, value: Any) -> None:
         """Set every element to `value`."""
-        self._array[...] = value
+        self._elements.write(..., value)
 
     def to_numpy(self) -> HostArray:
         """A copy as a NumPy array."""
-        return np.array(self._array, order="C")
+        return np.asarray(self._elements.read(...), order="C")
 
     def from_numpy(self, values: Any) -> None:
         """Copy `values`, of exactly this shape, into the array."""
         source = np.asarray(values)
         if source.shape != self.shape:
             raise LanewiseTypeError(f"expected values of shape {self.shape}, got shape {source.shape}")
-        self._array[...] = source
+        self._elements.write(..., source)
 
     def __repr__(self) -> str:
         return f"lw.ndarray({self.dtype}, {self.shape}, device={self.device})"
 
     # ---- to other libraries, without a copy ------------------------------------------------------------------------
+    def _interface(self, here: bool) -> dict[str, Any]:
+        """The layout as NumPy's protocol and CUDA's have it, where the array is in the memory that is asked for."""
+        if not here:
+            raise AttributeError(f"{self!r} is not in that memory")  # so that hasattr() says no
+        return self._elements.where.__array_interface__
+
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        return self._array.__array_interface__
+        return self._interface(self.device.properties.host_memory)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self._interface(self.device.arch is Arch.cuda), "stream": 1}  # 1: the default stream
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        return np.array(self._array, dtype=dtype, copy=copy)
+        if self.device.properties.host_memory:
+            return np.array(self._elements.where, dtype=dtype, copy=copy)
+        if copy is False:
+            raise ValueError(f"{self!r} is in the device's memory: only a copy of it can be a NumPy array")
+        return self.to_numpy().astype(dtype or self.dtype.np, copy=False)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._array.__dlpack__(**options)
+        if self.device.properties.host_memory:
+            return self._elements.where.__dlpack__(**options)
+        return dlpack.export(self, options.get("max_version"))
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._array.__dlpack_device__()
+        return dlpack.device_of(self.device)
 
 
 def field(dtype: Any, shape: int | Sequence[int] = (), *, device: Device | None = None) -> ndarray:
@@ -139,19 +157,34 @@ def from_numpy(values: Any, *, device: Device | None = None) -> ndarray:
             why="elements are bool, i8 to i64, u8 to u64, f16, f32 or f64",
         )
     result = ndarray(element, source.shape, device=device)
-    result._array[...] = source  # pyright: ignore[reportPrivateUsage]
+    result.from_numpy(source)
     return result
 
 
 def from_dlpack(obj: Any, *, device: Device | None = None) -> ndarray:
-    """A device array over the memory that `obj` lends by `__dlpack__` (or `__array_interface__`): no copy is made."""
-    return wrap(as_numpy(obj), device or current_device())
+    """A device array over the memory that `obj` lends: no copy is made.
+
+    It is asked by `__dlpack__`, `__array_interface__` or `__cuda_array_interface__`; memory of a GPU is used on that GPU.
+    """
+    lent = lend(obj)
+    if lent is None:
+        return wrap(as_numpy(obj), device or current_device())
+    home = device_of(lent.place, device)
+    layout, view = lent.layout, lent.view
+    steps = tuple(step * layout.dtype.itemsize for step in layout.strides)
+    where = array_at(view.address, layout.shape, layout.dtype.np, steps, writable=layout.writable)
+    return _holding(DeviceElements(cast(MemoryEngine, home.engine), where, view.owner), home)
 
 
 def wrap(array: HostArray, device: Device) -> ndarray:
     """A device array over a NumPy array's own memory."""
+    device.require_host_memory()
+    return _holding(HostElements(array), device)
+
+
+def _holding(elements: Elements, device: Device) -> ndarray:
     result = ndarray.__new__(ndarray)
-    result._hold(array, device)  # pyright: ignore[reportPrivateUsage]
+    result._hold(elements, device)  # pyright: ignore[reportPrivateUsage]
     return result
 
 
@@ -167,9 +200,18 @@ def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     return extents
 
 
-def _zeros(dtype: DType, shape: tuple[int, ...]) -> HostArray:
-    """Zeros that begin on a cache line."""
+def _zeros(dtype: DType, shape: tuple[int, ...], device: Device) -> Elements:
     size = math.prod(shape) * dtype.itemsize
+    if device.properties.host_memory:
+        room: Any = _aligned_zeros(size)
+        return HostElements(room.view(dtype.np).reshape(shape))
+    engine = cast(MemoryEngine, device.engine)
+    memory = engine.allocate(size, f"an array of {dtype}, shape {shape}")
+    return DeviceElements(engine, array_at(memory.address, shape, dtype.np), memory)
+
+
+def _aligned_zeros(size: int) -> HostArray:
+    """Bytes that begin on a cache line."""
     room: Any = np.zeros(size + _ALIGNMENT, np.uint8)
     start = -room.__array_interface__["data"][0] % _ALIGNMENT
-    return room[start : start + size].view(dtype.np).reshape(shape)
+    return room[start : start + size]

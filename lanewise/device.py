@@ -59,6 +59,7 @@ class _Backend:
 _BACKENDS: dict[Arch, _Backend] = {
     cpu: _Backend("lanewise.backends.cpu.engine:CpuEngine", ("threads",)),
     interpreter: _Backend("lanewise.backends.interpreter.engine:InterpreterEngine"),
+    cuda: _Backend("lanewise.backends.cuda.engine:CudaEngine", ("device",)),
 }
 _GPUS = (cuda, amdgpu, vulkan, metal)
 
@@ -89,6 +90,7 @@ _TARGETS: dict[str, Target] = {
     "ir": Target("lanewise.backends.interpreter.engine:InterpreterEngine"),
     "cpu": Target("lanewise.backends.cpu.engine:CpuEngine"),
     "asm": Target("lanewise.backends.cpu.engine:CpuEngine", text="assembly"),
+    "cuda": Target("lanewise.backends.cuda.source:PtxWriter", takes=("arch",)),
     "ptx": Target("lanewise.backends.cuda.source:PtxWriter", takes=("arch",)),
     "amdgpu": Target("lanewise.backends.amdgpu.source:AmdgpuWriter", default_subgroup_size=None, takes=("arch",)),
     "spirv": Target("lanewise.backends.vulkan.source:SpirvWriter"),
@@ -149,6 +151,11 @@ class Device:
             raise DeviceError(
                 f"expected an array on {self}, got one in host memory", hint="copy it there with lw.from_numpy(a)"
             )
+
+    @property
+    def place(self) -> tuple[Arch, int]:
+        """The kind of device and its number: what memory belongs to."""
+        return self.arch, self.properties.number
 
     def sync(self) -> None:
         """Wait until every launch on this device has ended."""
@@ -292,6 +299,31 @@ def _default() -> Device:
         if _process is None:
             _process = _make(cpu, None, {})
         return _process
+
+
+def device_of(place: tuple[Arch, int], wanted: Device | None = None) -> Device:
+    """The device for memory of another library: `wanted` or the current one where they are there, else one of its own.
+
+    `place` is the kind of device and its number; a DeviceError where `wanted` is elsewhere.
+    """
+    if wanted is not None and wanted.place != place:
+        arch, number = place
+        raise DeviceError(
+            f"expected an array on {wanted}, got one in the memory of {arch.value} device {number}",
+            why="a kernel runs on one device, where all its arrays are",
+            hint="copy it there first",
+        )
+    current = wanted or _thread.get() or _process
+    if current is not None and current.place == place:
+        return current
+    with _lock:
+        found = _homes.get(place)
+        if found is None:
+            found = _homes[place] = _make(place[0], None, {"device": place[1]})
+    return found
+
+
+_homes: dict[tuple[Arch, int], Device] = {}
 
 
 @contextmanager

@@ -11,20 +11,23 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, Generic, ParamSpec, cast, overload
 
-from . import dtypes
+from . import dtypes, profiling
 from .arguments import Call, Signature
 from .arrays import ndarray
-from .backends.engine import Engine, Executable, View
-from .device import Device, current_device, target
+from .backends.engine import Engine, Executable, QueuedExecutable, View
+from .device import Device, current_device, device_of, target
 from .dtypes import DType
 from .errors import DeviceError, LanewiseTypeError
 from .extents import TooLarge, needs_wide_index, too_large
+from .foreign import stream_handle
 from .frontend.func import func
 from .frontend.signature import names_of
+from .frontend.source import remember
 from .frontend.specs import ArraySpec, Options, Spec
 
 __all__ = ["Kernel", "func", "kernel"]
@@ -50,6 +53,8 @@ class Kernel(Generic[P]):
     def __init__(self, function: Callable[P, None]) -> None:
         functools.update_wrapper(self, function)
         self._function = cast(FunctionType, function)
+        remember(self._function)
+        self.__name__ = function.__name__
         self._lock = threading.RLock()
         self._recent: tuple[Device | None, dict[Any, _Loaded]] = (None, {})
 
@@ -68,15 +73,23 @@ class Kernel(Generic[P]):
         return None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Run on the device where the arrays are; arrays in host memory run on the current device."""
+        """Run on the device where the arrays are; arrays in host memory run on the current device.
+
+        A GPU's launches are queued on `stream` (a stream of torch, CuPy or another library, or its handle), without it
+        on the current stream of the library whose arrays it is given, else on the default stream.
+        """
         signature = self._signature
-        values = signature.arrange(args, kwargs) if kwargs or len(args) != signature.plain_count else args
         call = Call()
+        if kwargs and "stream" in kwargs and not signature.takes("stream"):
+            call.stream = stream_handle(kwargs.pop("stream"))
+        values = signature.arrange(args, kwargs) if kwargs or len(args) != signature.plain_count else args
         for reader, value in zip(signature.readers, values, strict=True):
             reader.read(value, call)
-        device = call.device or self._home or current_device()
-        if call.lent:
-            device.require_host_memory()
+        device = call.device or self._home
+        if call.place is not None:
+            device = device_of(call.place, device)
+        elif device is None:
+            device = current_device()
         key = tuple(call.key)
         table = self._table(device)
         loaded = table.get(key) or self._load(device, table, key, values, needs_wide_index(call.views))
@@ -84,7 +97,19 @@ class Kernel(Generic[P]):
         if loaded.too_large is not None and loaded.too_large(call.scalars, arrays):
             key = (*key, _WIDE)
             loaded = table.get(key) or self._load(device, table, key, values, True)
-        loaded.executable.launch(arrays, call.scalars)
+        if call.stream is None and profiling.active is None:
+            loaded.executable.launch(arrays, call.scalars)
+        else:
+            self._launch(device, loaded.executable, arrays, call)
+
+    def _launch(self, device: Device, executable: Executable, arrays: Sequence[View], call: Call) -> None:
+        """A launch that names a stream, or is timed."""
+        options = {} if call.stream is None else {"stream": call.stream}
+        if options and device.properties.host_memory:
+            raise DeviceError(f"expected no stream: launches on {device} end before the call does", hint="leave it out")
+        timed = profiling.active.timed(self.__name__, device, call.stream or 0) if profiling.active else nullcontext()
+        with timed:
+            cast(QueuedExecutable, executable).launch(arrays, call.scalars, **options)
 
     def _table(self, device: Device) -> dict[Any, _Loaded]:
         """What is compiled for a device, by the key of the arguments."""

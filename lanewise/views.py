@@ -156,6 +156,36 @@ def view_of(array: HostArray) -> tuple[Layout, View]:
     return layout, _make_view(View, (address_of(array), layout.shape, layout.strides, array))
 
 
+# ---- by address ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What NumPy makes an array of without reading it."""
+
+    __array_interface__: dict[str, Any]
+
+
+def array_at(
+    address: int,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    strides: tuple[int, ...] | None = None,
+    *,
+    writable: bool = True,
+) -> HostArray:
+    """A NumPy array over the memory at an address; `strides` count bytes, None is C-contiguous.
+
+    The address may be one that only a device can read: the array then serves to compute with, sliced but never read.
+    """
+    facts = {"data": (address, not writable), "shape": shape, "typestr": dtype.str, "strides": strides, "version": 3}
+    return np.asarray(_Memory(facts))
+
+
+def byte_span(array: HostArray) -> tuple[int, int]:
+    """The addresses from the first byte of an array's elements to the end of the last."""
+    low, high = np.lib.array_utils.byte_bounds(array)
+    return int(low), int(high)
+
+
 # ---- what lends its memory ----------------------------------------------------------------------------------------
 def as_numpy(obj: Any) -> HostArray:
     """The memory that `obj` lends, as a NumPy array without a copy.
@@ -172,7 +202,7 @@ def as_numpy(obj: Any) -> HostArray:
         if hasattr(obj, "__dlpack__"):
             return _from_dlpack(obj)
         if hasattr(obj, "__cuda_array_interface__"):
-            raise _elsewhere(obj)
+            raise elsewhere(obj)
     raise LanewiseTypeError(
         f"expected an array, got {describe(obj)}",
         hint="a NumPy array (np.array(...)), an lw.ndarray, or an object with __dlpack__ or __array_interface__",
@@ -195,7 +225,7 @@ _HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 
 def _from_dlpack(obj: Any) -> HostArray:
     if obj.__dlpack_device__()[0] not in _HOST_DEVICES:
-        raise _elsewhere(obj)
+        raise elsewhere(obj)
     try:
         return np.from_dlpack(obj)
     except (BufferError, RuntimeError, TypeError) as error:
@@ -203,9 +233,11 @@ def _from_dlpack(obj: Any) -> HostArray:
         raise LanewiseTypeError(what, why=f"its DLPack export failed: {error}") from error
 
 
-def _elsewhere(obj: Any) -> DeviceError:
+def elsewhere(obj: Any, why: str = "") -> DeviceError:
+    """The error for memory that no device here can use."""
     return DeviceError(
         f"expected an array in host memory, got {describe(obj)} in the memory of another device",
+        why=why,
         hint="copy it to the host first, or choose that device with lw.init()",
     )
 

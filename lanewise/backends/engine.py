@@ -1,5 +1,7 @@
 """What a backend offers: an `Engine` for one device, which loads programs into `Executable`s.
 
+A device with memory of its own has a `MemoryEngine`, whose launches are queued on streams.
+
 Nothing here knows which backends exist; `lanewise.device` has the table.
 """
 
@@ -8,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
 
 from ..dtypes import DType
 from ..ir import Program
@@ -19,7 +23,7 @@ SUBGROUP_SIZES = (1, 2, 4, 8, 16, 32, 64)
 class View(NamedTuple):
     """An array as a launch sees it: where its first element is, its extents, its strides in elements.
 
-    `owner` keeps the memory alive; on devices in host memory it is the NumPy array of exactly these elements.
+    `owner` keeps the memory alive; in host memory it is the NumPy array of exactly these elements.
     """
 
     address: int
@@ -46,7 +50,9 @@ class Properties:
     forward_progress: bool = False
     """Whether a block may wait for lower-numbered blocks."""
     host_memory: bool = True
-    """Whether its arrays are host memory, so that NumPy arrays are used in place."""
+    """Whether its arrays are host memory, so that NumPy arrays are used in place; else its engine copies them."""
+    number: int = 0
+    """Counts the devices of one kind."""
 
 
 class Executable(Protocol):
@@ -73,4 +79,52 @@ class Engine(Protocol):
 
     def load(self, program: Program, debug: bool) -> Executable:
         """Compile, or fetch from the disk cache."""
+        ...
+
+
+class Allocation(Protocol):
+    """Memory of a device, given back when nobody holds this any more."""
+
+    @property
+    def address(self) -> int: ...
+
+
+class QueuedExecutable(Executable, Protocol):
+    """One program, compiled for a device that runs launches in the order of streams."""
+
+    def launch(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int = 0) -> None:
+        """Queue all of it on a stream (0: the device's default one).
+
+        Arrays whose views belong to NumPy arrays are copied to the device, and back before this returns.
+        """
+        ...
+
+
+class MemoryEngine(Engine, Protocol):
+    """A device with memory of its own (`Properties.host_memory` is false)."""
+
+    def load(self, program: Program, debug: bool) -> QueuedExecutable: ...
+
+    def allocate(self, nbytes: int, what: str) -> Allocation:
+        """Bytes of zeros; `what` names them in an error."""
+        ...
+
+    def upload(self, address: int, data: NDArray[Any]) -> None:
+        """Copy contiguous bytes to the device, after all that it was given to run."""
+        ...
+
+    def download(self, data: NDArray[Any], address: int) -> None:
+        """Copy bytes from the device into `data`, after all that it was given to run."""
+        ...
+
+    def sync(self) -> None:
+        """Wait until every launch has ended."""
+        ...
+
+    def mark(self, stream: int = 0) -> Any:
+        """A point in the order of a stream."""
+        ...
+
+    def seconds(self, first: Any, last: Any) -> float:
+        """The device's time between two marks, once; both have been passed."""
         ...

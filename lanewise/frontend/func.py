@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from ..errors import LanewiseError
+from .source import remember
 
 
 class Func:
@@ -14,6 +15,7 @@ class Func:
 
     def __init__(self, function: FunctionType) -> None:
         functools.update_wrapper(self, function)
+        remember(function)
         self.function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

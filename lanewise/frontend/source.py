@@ -10,6 +10,7 @@ import ast
 import linecache
 from dataclasses import dataclass, field
 from types import FunctionType
+from weakref import WeakKeyDictionary
 
 from ..errors import CompileError, LanewiseSyntaxError, Loc
 
@@ -98,12 +99,19 @@ class _File:
 
 
 _files: dict[str, _File] = {}
+_texts: WeakKeyDictionary[FunctionType, list[str]] = WeakKeyDictionary()
 
 
-def _parsed(filename: str, namespace: dict[str, object]) -> _File | None:
-    lines = linecache.getlines(filename, namespace)
-    if not lines:
-        return None
+def remember(function: FunctionType) -> None:
+    """Keep the text of the function's file as Python has just read it: it may change before the first call."""
+    filename = function.__code__.co_filename
+    linecache.checkcache(filename)  # what it has may be from before a reload
+    lines = linecache.getlines(filename, function.__globals__)
+    if lines:
+        _texts[function] = lines
+
+
+def _parsed(filename: str, lines: list[str]) -> _File | None:
     known = _files.get(filename)
     if known is not None and (known.lines is lines or known.lines == lines):
         return known
@@ -131,7 +139,8 @@ def get_source(function: FunctionType) -> Source:
             why="its source cannot be told from the rest of its line",
             hint="a function defined with def",
         )
-    file = _parsed(code.co_filename, function.__globals__)
+    lines = _texts.get(function) or linecache.getlines(code.co_filename, function.__globals__)
+    file = _parsed(code.co_filename, lines) if lines else None
     if file is None:
         raise CompileError(
             f"the source of {function.__qualname__}() cannot be read",

@@ -258,6 +258,37 @@ def test_shared_memory_and_barriers(width: int, count: int) -> None:
     same_bits(out[:whole], want[:whole])
 
 
+@pytest.mark.parametrize("count", [256, 201])
+@pytest.mark.parametrize("width", SIZES)
+def test_local_arrays_outlive_a_barrier(width: int, count: int) -> None:
+    """What a subgroup holds while it waits does not stay on a stack that the others use, indexed at run time or not."""
+
+    def build(b: Builder, indices: Sequence[Value], memories: Sequence[Any]) -> None:
+        (item,) = indices
+        mine, fixed = Local("mine", dtypes.i8, (8,)), Local("fixed", dtypes.i32, (2,))
+        value = b.load(memories[0], item)
+        for place in range(8):
+            b.store(mine, [b.i32(place)], b.add(value, b.const(place, dtypes.i8)))
+        b.store(fixed, [b.i32(1)], item)
+        b.emit("block.barrier")
+        odd = b.eq(b.and_(item, b.i32(1)), b.i32(1))
+        chosen = b.and_(item, b.i32(7))
+        b.if_(odd, lambda: (b.store(mine, [chosen], b.const(-1, dtypes.i8)), ())[1])
+        b.emit("block.barrier")
+        b.if_(odd, lambda: (b.store(memories[0], indices, b.load(mine, chosen)), ())[1])
+        b.emit("block.barrier")
+        b.store(memories[1], indices, b.add(b.load(fixed, b.i32(1)), b.cast(b.load(mine, chosen), dtypes.i32)))
+
+    items = np.arange(count, dtype=np.int32)
+    values = (items % 50).astype(np.int8)
+    held = np.where(items % 2 == 1, -1, values + items % 8)
+    want = np.where(items % 2 == 1, -1, values).astype(np.int8), items + held.astype(np.int32)
+    out = np.zeros(count, np.int32)
+    run(program(width, build, [(dtypes.i8, 1), (dtypes.i32, 1)], block_dim=64), [values, out], [count], threads=2)
+    same_bits(values, want[0])
+    same_bits(out, want[1].astype(np.int32))
+
+
 # ---- atomics ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("asked", [False, True], ids=["alone", "old value used"])
 @pytest.mark.parametrize("dtype", dtypes.NUMERIC, ids=str)

@@ -58,8 +58,8 @@ def is_constant(name: str) -> bool:
 
 
 class Text:
-    """The body of one function.  First come `slots`, its stack, and `entry`, what must dominate everything else, such as
-    the argument block's fields; `lines` follow, beginning in the block `start`.
+    """The body of one function.  First come `slots`, its stack, and `entry`, what must dominate everything else, such
+    as the argument block's fields; `lines` follow, beginning in the block `start`.
     """
 
     def __init__(self) -> None:

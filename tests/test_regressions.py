@@ -1,0 +1,225 @@
+"""Faults that were found once, each as the smallest kernel that showed it."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
+
+import lanewise as lw
+from lanewise.simt import block
+
+
+@lw.kernel
+def inverse_product(x: lw.types.ndarray(lw.i32, 1), out: lw.types.ndarray(lw.i32, 1)):
+    for i in range(x.shape[0]):
+        tripled = i * 3
+        out[i] = x[tripled * -1431655765]  # that wraps to i
+
+
+@lw.kernel
+def shifted_out(x: lw.types.ndarray(lw.i32, 1), out: lw.types.ndarray(lw.i32, 1)):
+    for i in range(out.shape[0]):
+        if i % 4 == 0:
+            out[i] = x[i << 30]
+
+
+def test_linear_index_that_wraps(device: lw.Device) -> None:
+    x = np.arange(1, 78, dtype=np.int32)
+    out = np.zeros_like(x)
+    inverse_product(x, out)
+    assert out.tolist() == x.tolist()
+    shifted_out(x, out)
+    assert out[::4].tolist() == [1] * 20
+
+
+@lw.kernel
+def barrier_after_loop(rounds: lw.i32, out: lw.types.ndarray(lw.i32, 1)):
+    lw.loop_config(block_dim=64)
+    for i in range(out.shape[0]):
+        shared = block.SharedArray(64, lw.i32)
+        count = 0
+        for _ in range(rounds):
+            count += 2
+        if count > 5:
+            shared[block.thread_idx()] = i
+            block.sync()
+            out[i] = shared[block.thread_idx() ^ 1 if i < 64 else 0]
+
+
+@lw.kernel
+def barrier_after_load(flag: lw.types.ndarray(lw.i32, 1), out: lw.types.ndarray(lw.i32, 1)):
+    lw.loop_config(block_dim=64)
+    for i in range(out.shape[0]):
+        shared = block.SharedArray(64, lw.i32)
+        if flag[0] > 0:
+            shared[block.thread_idx()] = i
+            block.sync()
+            out[i] = shared[block.thread_idx() ^ 1 if i < 64 else 0]
+
+
+def test_barrier_under_a_uniform_value_in_a_partial_block(device: lw.Device) -> None:
+    expected = [i ^ 1 if i < 64 else 64 for i in range(101)]
+    out = np.zeros(101, np.int32)
+    barrier_after_loop(3, out)
+    assert out.tolist() == expected
+    out[:] = 0
+    barrier_after_load(np.ones(1, np.int32), out)
+    assert out.tolist() == expected
+
+
+@lw.kernel
+def symmetric(a: lw.types.ndarray(lw.i32, 2)):
+    for i, j in lw.ndrange(a.shape[0], a.shape[1]):
+        a[i, j] += 1
+        a[j, i] += 1
+
+
+@lw.kernel
+def own(a: lw.types.ndarray(lw.i32, 2)):
+    for i, j in lw.ndrange(a.shape[0], a.shape[1]):
+        a[j, i] += 1
+
+
+def test_update_of_the_mirrored_element_is_atomic() -> None:
+    a = lw.types.ndarray(lw.i32, 2)
+    assert "atomic" in symmetric.source("ir", a)
+    assert "atomic" not in own.source("ir", a)
+
+
+@lw.kernel
+def count(a: lw.types.ndarray(lw.i32, 1)):
+    for i in range(a.shape[0]):
+        a[i] += 1
+
+
+@lw.kernel
+def count_windows(a: lw.types.ndarray(lw.i32, 2)):
+    for i, j in lw.ndrange(a.shape[0], a.shape[1]):
+        a[i, j] += 1
+
+
+def test_updates_of_elements_in_one_place(few_devices: lw.Device) -> None:
+    one = np.zeros(1, np.int32)
+    count(as_strided(one, (100,), (0,)))
+    assert one[0] == 100
+    a = np.zeros(20, np.int32)
+    count_windows(sliding_window_view(a, 5, writeable=True))
+    assert a.tolist() == [1, 2, 3, 4, *[5] * 12, 4, 3, 2, 1]
+
+
+@lw.kernel
+def reciprocal(x: lw.template(), out: lw.types.ndarray(lw.f32, 1)):
+    for i in range(out.shape[0]):
+        out[i] = 1.0 / lw.f32(x)
+
+
+@dataclass(frozen=True)
+class Setting:
+    x: float
+
+
+@lw.kernel
+def reciprocal_of(setting: lw.template(), out: lw.types.ndarray(lw.f32, 1)):
+    for i in range(out.shape[0]):
+        out[i] = 1.0 / lw.f32(setting.x)
+
+
+def test_templates_that_differ_in_the_sign_of_zero() -> None:
+    out = np.zeros(1, np.float32)
+    for run, make in ((reciprocal, np.float32), (reciprocal_of, Setting)):
+        for zero in (0.0, -0.0):
+            run(make(zero), out)
+            assert out[0] == np.copysign(np.inf, zero)
+
+
+@lw.kernel
+def indices(start: lw.i64, stop: lw.i64, out: lw.types.ndarray(lw.i64, 1)):
+    for i in range(start, stop):
+        out[lw.atomic_add(out[10], 1)] = i
+
+
+@lw.kernel
+def constant_indices(out: lw.types.ndarray(lw.i64, 1)):
+    for i in range(3_000_000_000, 3_000_000_005):
+        out[lw.atomic_add(out[10], 1)] = i
+
+
+@lw.kernel
+def far_apart(start: lw.i32, stop: lw.i32, out: lw.types.ndarray(lw.i64, 1)):
+    for i in range(start, stop, 1_000_000_000):
+        out[lw.atomic_add(out[10], 1)] = i
+
+
+@pytest.mark.parametrize(
+    "bounds", [(3_000_000_000, 3_000_000_005), (-(2**40), 5 - 2**40), (2**31 - 3, 2**31 + 3), (0, 5 - 2**32), (5, 2)]
+)
+def test_parallel_loop_beyond_i32(few_devices: lw.Device, bounds: tuple[int, int]) -> None:
+    out = np.zeros(11, np.int64)
+    indices(*bounds, out)
+    assert sorted(out[: out[10]]) == list(range(*bounds))
+
+
+def test_parallel_loop_with_far_bounds(few_devices: lw.Device) -> None:
+    out = np.zeros(11, np.int64)
+    constant_indices(out)
+    assert sorted(out[: out[10]]) == list(range(3_000_000_000, 3_000_000_005))
+    out[:] = 0
+    far_apart(-2_000_000_000, 2_000_000_000, out)
+    assert sorted(out[: out[10]]) == [-2_000_000_000, -1_000_000_000, 0, 1_000_000_000]
+
+
+@lw.kernel
+def rounds(x: lw.types.ndarray(lw.u32, 1), out: lw.types.ndarray(lw.i32, 2)):
+    for i in range(x.shape[0]):
+        for _ in range(x[i]):
+            out[0, i] += 1
+            if out[0, i] == 3:
+                break
+        for _ in range(3_000_000_000):
+            out[1, i] += 1
+            if out[1, i] == 3:
+                break
+        for _ in range(2_147_483_640, 2_147_483_647, 3):
+            out[2, i] += 1
+            if out[2, i] == 9:
+                break
+
+
+def test_serial_loop_beyond_i32(few_devices: lw.Device) -> None:
+    out = np.zeros((3, 3), np.int32)
+    rounds(np.array([0, 2, 3_000_000_000], np.uint32), out)
+    assert out.tolist() == [[0, 2, 3], [3, 3, 3], [3, 3, 3]]
+
+
+MODULE = """
+import lanewise as lw
+
+@lw.func
+def number():
+    return {}
+
+@lw.kernel
+def fill(out: lw.types.ndarray(lw.i32, 1)):
+    for i in range(out.shape[0]):
+        out[i] = number()
+"""
+
+
+def test_a_file_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    path = tmp_path / "changing_kernels.py"
+    path.write_text(MODULE.format(1))
+    module = importlib.import_module(path.stem)
+    path.write_text(MODULE.format(222))
+    out = np.zeros(1, np.int32)
+    module.fill(out)
+    assert out[0] == 1  # what Python would run
+    importlib.reload(module)
+    module.fill(out)
+    assert out[0] == 222
