@@ -92,6 +92,7 @@ _TARGETS: dict[str, Target] = {
     "asm": Target("lanewise.backends.cpu.engine:CpuEngine", text="assembly"),
     "cuda": Target("lanewise.backends.cuda.source:PtxWriter", takes=("arch",)),
     "ptx": Target("lanewise.backends.cuda.source:PtxWriter", takes=("arch",)),
+    "sass": Target("lanewise.backends.cuda.source:SassWriter"),
     "amdgpu": Target("lanewise.backends.amdgpu.source:AmdgpuWriter", default_subgroup_size=None, takes=("arch",)),
     "spirv": Target("lanewise.backends.vulkan.source:SpirvWriter"),
 }

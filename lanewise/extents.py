@@ -32,7 +32,7 @@ def too_large(program: Program, wide: Callable[[], Translation]) -> TooLarge | N
     `wide` gives the same program with i64 indices, in which the true extents can be computed.
     """
     from .passes.host import compile_host
-    from .passes.outline import captured_scalars, parallel_loops
+    from .passes.outline import parallel_loops
 
     if all(_bounded(program, loop) for loop in parallel_loops(program)):
         return None

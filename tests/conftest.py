@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,9 @@ import lanewise as lw
 from lanewise import passes
 from lanewise.ir.verifier import verify
 
-ARCHES = ("interpreter", "cpu")
+# A machine with a GPU runs the same tests there: LANEWISE_TEST_ARCHES=cuda (`make test-gpu`).
+ARCHES = tuple(os.environ.get("LANEWISE_TEST_ARCHES", "interpreter cpu").split())
+SIZES_OF = {"cuda": (32,)}  # where the hardware leaves no choice
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 FEW = (1, 8, 64)
 
@@ -62,7 +65,7 @@ def made(arch: str, subgroup_size: int) -> lw.Device:
 
 
 def _params(sizes: tuple[int, ...]) -> list[tuple[str, int]]:
-    return [(arch, size) for arch in ARCHES for size in sizes]
+    return [(arch, size) for arch in ARCHES for size in SIZES_OF.get(arch, sizes)]
 
 
 def _name(param: tuple[str, int]) -> str:

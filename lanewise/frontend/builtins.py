@@ -14,11 +14,12 @@ from ..dtypes import DType, as_dtype
 from ..ir import Local
 from ..types import VectorType
 from .arrays import atomic, element
-from .calls import RAW_BUILTINS, builtin, known
+from .calls import RAW_BUILTINS, builtin
 from .context import Context, LoopConfig
 from .convert import common_type, number, truth, unify, vector_of
 from .expressions import select as select_values
 from .frame import Frame
+from .inlining import known
 from .messages import print_values
 from .operators import BINARY, binary, floats
 from .simt_calls import block_array

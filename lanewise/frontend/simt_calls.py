@@ -10,11 +10,11 @@ from .. import dtypes
 from ..dtypes import DType, as_dtype
 from ..ir import OPCODES, Block, Shared, Value
 from ..simt.op import Function, Kind, Param
-from .calls import inline, known
 from .context import Context
 from .convert import convert_like, number, truth, typed
 from .frame import Frame
 from .func import Func
+from .inlining import inline, known
 from .values import (
     BUNDLES,
     NONE,

@@ -1,13 +1,19 @@
-"""PTX for any compute capability, on a machine without a GPU."""
+"""PTX for any compute capability, on a machine without a GPU; a GPU's instructions on one that has it."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import tempfile
 from functools import partial
+from os import environ
+from pathlib import Path
 
 from ... import dtypes
-from ...errors import CompileError
+from ...errors import CompileError, DeviceError
+from ...ir import Program
 from ..engine import Properties
-from ..llvm.source import SourceEngine
+from ..llvm.source import SourceEngine, SourceExecutable, variants
 from .codegen import emit_ptx
 from .target import CudaTarget
 
@@ -35,3 +41,43 @@ class PtxWriter(SourceEngine):
             host_memory=False,
         )
         super().__init__(target, properties, partial(emit_ptx, arch=arch))
+
+
+class SassWriter(PtxWriter):
+    """The engine of `kernel.source("sass")`: the first GPU's instructions, by its driver and CUDA's disassembler."""
+
+    def load(self, program: Program, debug: bool) -> SourceExecutable:
+        from .card import card
+        from .launch import ITEMS
+        from .modules import Compiler
+
+        compiler = Compiler(card(0))
+        kernels = variants(program, compiler.target, self.properties.max_shared_bytes)
+        ptx = emit_ptx(kernels, compiler.arch, compiler.ptx, ITEMS)
+        return SourceExecutable(disassemble(compiler.assemble(ptx)))
+
+
+def disassemble(cubin: bytes) -> str:
+    """Machine code as text."""
+    tool = next((path for path in map(_tool, ("nvdisasm", "cuobjdump")) if path), None)
+    if tool is None:
+        raise DeviceError(
+            "neither nvdisasm nor cuobjdump was found",
+            why="NVIDIA's machine code has no public description: only its own tools print it",
+            hint="install the CUDA toolkit, or set CUDA_HOME; kernel.source('ptx') needs neither",
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(cubin)
+        options = ["-sass"] if tool.stem == "cuobjdump" else []
+        done = subprocess.run([tool, *options, path], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DeviceError(f"{tool.name} failed", why=done.stderr.strip())
+    return done.stdout
+
+
+def _tool(name: str) -> Path | None:
+    homes = [environ.get("CUDA_HOME"), environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    places = [Path(home) / "bin" / name for home in homes if home]
+    found = shutil.which(name)
+    return Path(found) if found else next((place for place in places if place.is_file()), None)
