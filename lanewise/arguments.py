@@ -96,16 +96,17 @@ class ArrayReader(Reader):
 
     def _borrow(self, lent: Lent, call: Call) -> tuple[Layout, View]:
         """Memory of another library decides on which GPU the kernel runs, and on which stream."""
-        if call.place != lent.place:
-            if call.place is not None:
+        layout, view, place, stream = lent
+        if call.place is not place:
+            if call.place not in (None, place):
                 raise DeviceError(
-                    f"expected an array in the memory of {_words(call.place)}, got one in that of {_words(lent.place)}",
+                    f"expected an array in the memory of {_words(call.place or place)}, got one in that of {_words(place)}",
                     why="a kernel runs on one device, where all its arrays are",
                 )
-            call.place = lent.place
+            call.place = place
         if call.stream is None:
-            call.stream = lent.stream
-        return lent.layout, lent.view
+            call.stream = stream(place[1])
+        return layout, view
 
     def _join(self, arg: ndarray, call: Call) -> None:
         if call.device is not None:

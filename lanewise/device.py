@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -153,7 +154,7 @@ class Device:
                 f"expected an array on {self}, got one in host memory", hint="copy it there with lw.from_numpy(a)"
             )
 
-    @property
+    @cached_property
     def place(self) -> tuple[Arch, int]:
         """The kind of device and its number: what memory belongs to."""
         return self.arch, self.properties.number
@@ -307,14 +308,16 @@ def device_of(place: tuple[Arch, int], wanted: Device | None = None) -> Device:
 
     `place` is the kind of device and its number; a DeviceError where `wanted` is elsewhere.
     """
-    if wanted is not None and wanted.place != place:
+    if wanted is not None:
+        if wanted.place == place:
+            return wanted
         arch, number = place
         raise DeviceError(
             f"expected an array on {wanted}, got one in the memory of {arch.value} device {number}",
             why="a kernel runs on one device, where all its arrays are",
             hint="copy it there first",
         )
-    current = wanted or _thread.get() or _process
+    current = _thread.get() or _process
     if current is not None and current.place == place:
         return current
     with _lock:

@@ -109,6 +109,6 @@ def _has_ellipsis(index: Any) -> bool:
 def _is_basic(index: Any) -> bool:
     """Whether NumPy answers an index with a view."""
     return all(
-        entry is None or entry is ... or isinstance(entry, (slice, int, np.integer)) and not isinstance(entry, bool)
+        entry is None or entry is ... or (isinstance(entry, (slice, int, np.integer)) and not isinstance(entry, bool))
         for entry in _entries(index)
     )

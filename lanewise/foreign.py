@@ -29,8 +29,8 @@ class Lent(NamedTuple):
     view: View
     place: tuple[Arch, int]
     """The kind of device and its number."""
-    stream: int | None
-    """The stream on which the library is working; None where it does not say."""
+    stream: Callable[[int], int | None]
+    """The stream on which the library is working, given the device's number; None where it does not say."""
 
 
 def lend(obj: Any) -> Lent | None:
@@ -43,6 +43,7 @@ def lend(obj: Any) -> Lent | None:
 
 _Reader = Callable[[Any], Lent | None]
 _readers: dict[type, _Reader] = {}
+_new = tuple.__new__  # makes a NamedTuple in half the time
 
 
 def _find_reader(kind: type) -> _Reader:
@@ -60,7 +61,8 @@ def _layout(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ..
 
 # ---- torch ----------------------------------------------------------------------------------------------------------
 def _torch(torch: Any) -> _Reader:
-    place = Arch.amdgpu if torch.version.hip else Arch.cuda
+    arch = Arch.amdgpu if torch.version.hip else Arch.cuda
+    places = [(arch, number) for number in range(torch.cuda.device_count())]
     types: dict[Any, DType] = {getattr(torch, t.np.name): t for t in ALL if hasattr(torch, t.np.name)}
     known: dict[tuple[Any, ...], Layout] = {}
     current_stream: Callable[[int], int] = getattr(
@@ -90,17 +92,16 @@ def _torch(torch: Any) -> _Reader:
         layout = known.get(key)
         if layout is None:
             layout = known[key] = new_layout(tensor)
-        number = tensor.get_device()
-        view = View(tensor.data_ptr(), layout.shape, layout.strides, tensor)
-        return Lent(layout, view, (place, number), current_stream(number))
+        view = _new(View, (tensor.data_ptr(), layout.shape, layout.strides, tensor))
+        return _new(Lent, (layout, view, places[tensor.get_device()], current_stream))
 
     return read
 
 
 # ---- CuPy -----------------------------------------------------------------------------------------------------------
 def _cupy(cupy: Any) -> _Reader:
-    place = Arch.amdgpu if cupy.cuda.runtime.is_hip else Arch.cuda
-    current_stream = cupy.cuda.get_current_stream
+    arch = Arch.amdgpu if cupy.cuda.runtime.is_hip else Arch.cuda
+    places = [(arch, number) for number in range(cupy.cuda.runtime.getDeviceCount())]
     known: dict[tuple[Any, ...], Layout] = {}
 
     def read(array: Any) -> Lent | None:
@@ -109,8 +110,11 @@ def _cupy(cupy: Any) -> _Reader:
         if layout is None:
             layout = known[key] = _layout(array.shape, array.dtype, array.strides, True)
         memory = array.data
-        view = View(memory.ptr, layout.shape, layout.strides, array)
-        return Lent(layout, view, (place, memory.device_id), current_stream().ptr)
+        view = _new(View, (memory.ptr, layout.shape, layout.strides, array))
+        return _new(Lent, (layout, view, places[memory.device_id], current_stream))
+
+    def current_stream(number: int) -> int:
+        return cupy.cuda.get_current_stream(number).ptr
 
     return read
 
@@ -151,8 +155,10 @@ def _interface(obj: Any, facts: dict[str, Any]) -> Lent:
     )
     layout, view = view_of(array)
     stream = facts.get("stream")
-    # 1 is the legacy default stream, which we call 0; 2 is the thread's own default stream.
-    return Lent(layout, view._replace(owner=obj), (Arch.cuda, _device_number(address)), 0 if stream == 1 else stream)
+    if stream == 1:  # the protocol's number for the legacy default stream, which the driver calls 0
+        stream = 0
+    place = Arch.cuda, _device_number(address)
+    return Lent(layout, view._replace(owner=obj), place, lambda number: stream)
 
 
 def _device_number(address: int) -> int:
@@ -171,7 +177,7 @@ def _capsule(obj: Any, place: tuple[Arch, int]) -> Lent:
     tensor = dlpack.take(obj, stream=1)
     array = array_at(tensor.address or _NOWHERE, tensor.shape, tensor.dtype, tensor.strides, writable=tensor.writable)
     layout, view = view_of(array)
-    return Lent(layout, view._replace(owner=tensor), place, 0)
+    return Lent(layout, view._replace(owner=tensor), place, lambda number: 0)
 
 
 # ---- streams --------------------------------------------------------------------------------------------------------

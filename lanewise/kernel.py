@@ -11,7 +11,6 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, Generic, ParamSpec, cast, overload
@@ -45,6 +44,16 @@ class _Loaded:
     executable: Executable
     captured: tuple[View, ...] = ()
     too_large: TooLarge | None = None
+    has_streams: bool = False
+
+    def launch(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int | None) -> None:
+        """Launch on a stream, where one is named."""
+        if stream is None:
+            self.executable.launch(arrays, scalars)
+        elif self.has_streams:
+            cast(QueuedExecutable, self.executable).launch(arrays, scalars, stream)
+        else:
+            raise DeviceError("expected no stream: launches in host memory end before the call does")
 
 
 class Kernel(Generic[P]):
@@ -97,19 +106,13 @@ class Kernel(Generic[P]):
         if loaded.too_large is not None and loaded.too_large(call.scalars, arrays):
             key = (*key, _WIDE)
             loaded = table.get(key) or self._load(device, table, key, values, True)
-        if call.stream is None and profiling.active is None:
+        if profiling.active is not None:
+            with profiling.active.timed(self.__name__, device, call.stream or 0):
+                loaded.launch(arrays, call.scalars, call.stream)
+        elif call.stream is None:
             loaded.executable.launch(arrays, call.scalars)
         else:
-            self._launch(device, loaded.executable, arrays, call)
-
-    def _launch(self, device: Device, executable: Executable, arrays: Sequence[View], call: Call) -> None:
-        """A launch that names a stream, or is timed."""
-        options = {} if call.stream is None else {"stream": call.stream}
-        if options and device.properties.host_memory:
-            raise DeviceError(f"expected no stream: launches on {device} end before the call does", hint="leave it out")
-        timed = profiling.active.timed(self.__name__, device, call.stream or 0) if profiling.active else nullcontext()
-        with timed:
-            cast(QueuedExecutable, executable).launch(arrays, call.scalars, **options)
+            loaded.launch(arrays, call.scalars, call.stream)
 
     def _table(self, device: Device) -> dict[Any, _Loaded]:
         """What is compiled for a device, by the key of the arguments."""
@@ -142,7 +145,8 @@ class Kernel(Generic[P]):
             wide = replace(options, index_type=dtypes.i64, debug=False)
             test = too_large(made.program, lambda: translate(self._function, specs, wide))
         executable = device.engine.load(made.program, device.debug)
-        return _Loaded(executable, tuple(array.view for array in made.captured), test)
+        captured = tuple(array.view for array in made.captured)
+        return _Loaded(executable, captured, test, not device.properties.host_memory)
 
     def _check_captured(self, device: Device, captured: Sequence[ndarray]) -> None:
         name = self._function.__name__

@@ -223,3 +223,16 @@ def test_a_file_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     importlib.reload(module)
     module.fill(out)
     assert out[0] == 222
+
+
+@lw.kernel
+def barrier_of_some(out: lw.types.ndarray(lw.i32, 1)):
+    for i in range(out.shape[0]):
+        if i < 3:
+            block.sync()
+        out[i] = 1
+
+
+def test_misplaced_barrier_on_every_backend(few_devices: lw.Device) -> None:
+    with pytest.raises(lw.CompileError, match="not block-uniform"):
+        barrier_of_some(np.zeros(10, np.int32))

@@ -125,7 +125,7 @@ class SimtOp(Opcode):
     indexed: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Function:
     """A function of `simt.*` that kernels call; calling it anywhere else is an error.
 
@@ -158,6 +158,9 @@ class Function:
     @property
     def qualified_name(self) -> str:
         return f"{self.op.group}.{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<{self.qualified_name}{self.__signature__}>"
 
     def current(self) -> Function:
         """This function, or what a deprecated name stands for now (which warns, once a process)."""

@@ -8,7 +8,6 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 from ...errors import DeviceError
 from ...views import HostArray
@@ -95,11 +94,17 @@ class Card:
     def is_current(self) -> bool:
         return int(call("cuCtxGetCurrent")) == int(self.context)
 
-    def adopt_thread(self) -> bool:
-        """Where the thread has no context, make it this one for good; whether it is current now."""
+    def adopt_thread(self) -> None:
+        """Where the thread has no context, make it this one for good."""
         if not int(call("cuCtxGetCurrent")):
             call("cuCtxSetCurrent", self.context)
-        return self.is_current()
+
+    @contextmanager
+    def adopted(self) -> Generator[None]:
+        """Like `current`; a thread without a context keeps this one."""
+        self.adopt_thread()
+        with self.current():
+            yield
 
     def sync(self) -> None:
         """Wait until everything on this GPU has ended."""

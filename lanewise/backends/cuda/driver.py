@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import cache
 from typing import Any
 
@@ -79,16 +78,15 @@ def failure(module: Any, code: Any, what: str) -> DeviceError:
     return DeviceError(f"{what}: CUDA_ERROR_{name}", why=why, hint=hint)
 
 
-class _LastLaunch(threading.local):
-    """What this thread launched last: a kernel's failure shows only when something waits for it."""
+class _Last:
+    """What was launched last: a kernel's failure shows only when something waits for it."""
 
-    loop: Any = None
+    launch: object = None
 
 
-last_launch = _LastLaunch()
+last = _Last()
 
 
 def waiting() -> str:
     """Opens the text of an error that comes out of waiting."""
-    loop = last_launch.loop
-    return f"{loop.describe()}, or a launch before it, failed" if loop is not None else "a launch failed"
+    return "a launch failed" if last.launch is None else f"{last.launch}, or one before it, failed"

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ... import dtypes
 from ...errors import CompileError, DeviceError
-from ...ir import OPCODES, Effect, Program
+from ...ir import Program
 from ...passes import parallel_loops
 from ...passes.host import compile_host
 from ..engine import Properties, View
 from .card import Allocation, card, count
 from .driver import call, driver
-from .launch import Loop
+from .launch import ITEMS, Loop, Passed, Plan, shaping_scalars, written_memories
 from .modules import Compiler
 from .staging import staged
 
@@ -99,10 +100,14 @@ class CudaEngine:
         return elapsed
 
 
-@cache
-def _stream(handle: int) -> Any:
-    """A stream's handle as cuda-bindings takes it fastest."""
-    return driver().CUstream(handle)
+class _Plans(threading.local):
+    """Each thread's own: while the driver reads an argument block, another thread may launch."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[Any, ...], Plan] = {}
+
+
+PLANS_KEPT = 64
 
 
 class CudaExecutable:
@@ -115,29 +120,54 @@ class CudaExecutable:
         self._loops = [
             Loop(program, number, op, engine.compiler, engine.card) for number, op in enumerate(parallel_loops(program))
         ]
-        changed = {
-            op.attrs["mem"]
-            for op in program.body.walk()
-            if "mem" in op.attrs and OPCODES[op.opcode].effect & Effect.WRITES
-        }
-        self._written = [memory in changed for memory in program.memories]
+        self._written = written_memories(program)
+        shaping = shaping_scalars(program)
+        self._shaping = [place for place, value in enumerate(program.scalars) if value in shaping]
+        self._passed = [
+            Passed(loop, value, place)
+            for loop in self._loops
+            for place, value in enumerate(program.scalars)
+            if value not in shaping and value in loop.passed
+        ]
+        self._plans = _Plans()
 
     def launch(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int = 0) -> None:
         """Queue every parallel loop in turn on a stream; arrays in host memory are copied there and back."""
-        words: list[int] = []
-        shapes: list[tuple[int, ...]] = []
+        addresses: list[int] = []
+        key: list[Any] = [stream]
         for address, shape, strides, owner in arrays:
             if type(owner) is np.ndarray:
                 self._launch_staged(arrays, scalars, stream)
                 return
+            addresses.append(address)
+            key.append(shape)
+            key.append(strides)
+        for place in self._shaping:
+            key.append(_exact(scalars[place]))
+        plan = self._plans.found.get(tuple(key))
+        if plan is None:
+            plan = self._plan(tuple(key), arrays, scalars, stream)
+        plan.run(addresses, scalars)
+
+    def _plan(
+        self, key: tuple[Any, ...], arrays: Sequence[View], scalars: Sequence[int | float], stream: int
+    ) -> Plan:
+        words: list[int] = []
+        places: list[int] = []
+        for address, shape, strides, _ in arrays:
+            places.append(len(words))
             words += (address, *shape, *strides)
-            shapes.append(shape)
-        handle = _stream(stream)
-        for loop, values in zip(self._loops, self._host(scalars, shapes), strict=True):
-            loop.run(words, values, handle)
+        values = self._host(scalars, [view.shape for view in arrays])
+        handle = driver().CUstream(stream)
+        sends = [send for loop, each in zip(self._loops, values, strict=True) for send in loop.sends(words, each, handle)]
+        plans = self._plans.found
+        if len(plans) >= PLANS_KEPT:
+            plans.clear()
+        plan = plans[key] = Plan(self._engine.card, sends, places, self._passed)
+        return plan
 
     def _launch_staged(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int) -> None:
-        with staged(self._engine.card, arrays, self._written, _stream(stream)) as moved:
+        with staged(self._engine.card, arrays, self._written, stream) as moved:
             self.launch(moved, scalars, stream)
 
     @property
@@ -148,4 +178,9 @@ class CudaExecutable:
 
         compiler = self._engine.compiler
         kernels = variants(self._program, compiler.target, self._engine.properties.max_shared_bytes)
-        return emit_ptx(kernels, compiler.arch, compiler.ptx)
+        return emit_ptx(kernels, compiler.arch, compiler.ptx, ITEMS)
+
+
+def _exact(scalar: int | float) -> Any:
+    """A key that tells 0.0 and -0.0 apart."""
+    return scalar.hex() if type(scalar) is float else scalar

@@ -1,25 +1,30 @@
-"""The launches of one parallel loop: which blocks go to which variant, in how many hardware blocks."""
+"""The launches of one parallel loop: which blocks go to which variant, in how many hardware blocks.
+
+What a launch sends depends on the arrays' shapes and on few scalars, and is the same time after time.  So it is made
+once, as a `Send`: the arguments of cuLaunchKernel with an argument block of its own, into which a launch writes no more
+than the addresses of its arrays and the scalars that it merely passes on.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...dtypes import DType
-from ...ir import Op, Program
+from ...ir import OPCODES, Effect, Op, Program, Value
 from ...passes.outline import captured_scalars
 from .card import Card
-from .driver import driver, failure, last_launch
+from .driver import driver, failure, last
 from .modules import Compiler, Function
 
-ITEMS = 4
-"""Logical blocks a thread carries at a time: with one load each in flight, the memory's latency is covered."""
+ITEMS = 8
+"""Logical blocks a thread carries at a time: with so many loads in flight, the memory's latency is covered."""
 MAX_GRID = 2**31 - 1
 SMALL = 2
 """Below so many hardware blocks of a loop on each multiprocessor the whole loop runs in one launch, unsplit."""
@@ -33,13 +38,29 @@ def slot_format(dtype: DType) -> str:
     return _PACKED.get(dtype.name, "q" if dtype.is_signed else "Q")
 
 
-class _Arguments(threading.local):
-    """Each launching thread's own argument block, and the list of parameters that points to it."""
+def fitting(value: int | float, dtype: DType) -> int | float:
+    """A float beyond its type's range as the infinity that it rounds to; an integer wrapped into its slot."""
+    if dtype.is_float:
+        with np.errstate(over="ignore"):
+            return float(dtype.np.type(value))
+    bits = int(value) & ((1 << 64) - 1)
+    return bits - (1 << 64) if dtype.is_signed and bits >> 63 else bits
 
-    def __init__(self, size: int) -> None:
-        self.block = ctypes.create_string_buffer(size)
+
+class Send:
+    """One launch of one variant, ready but for the arrays' addresses and the scalars that are passed on."""
+
+    def __init__(self, loop: Loop, function: Function, grid: int, block: bytes, stream: Any) -> None:
+        self.loop, self.function, self.grid = loop, function, grid
+        self.block = (ctypes.c_int64 * (len(block) // 8)).from_buffer_copy(block)
         self._list = (ctypes.c_void_p * 1)(ctypes.addressof(self.block))
-        self.parameters = ctypes.addressof(self._list)
+        parameters = ctypes.addressof(self._list)
+        self.call = (function.handle, grid, 1, 1, function.threads, 1, 1, function.shared_bytes, stream, parameters, 0)
+
+    def __str__(self) -> str:
+        function = self.function
+        shared = f" and {function.shared_bytes} bytes of shared memory" if function.shared_bytes else ""
+        return f"kernel {self.loop.name}: a launch of {self.grid} blocks of {function.threads} threads{shared}"
 
 
 class Loop:
@@ -49,43 +70,44 @@ class Loop:
     """
 
     def __init__(self, program: Program, number: int, op: Op, compiler: Compiler, card: Card) -> None:
-        self._program, self._number, self._compiler, self._card = program, number, compiler, card
+        self.name = program.name
+        self._program, self._number, self._compiler = program, number, compiler
         self._width = program.subgroup_size
         self._block_dim: int = op.attrs["block_dim"]
         scalars = captured_scalars(program, op)
         self._extents = [scalars.index(v) for v in op.operands]
         self._types = [v.type for v in scalars]
-        memory_words = sum(1 + 2 * memory.ndim for memory in program.memories)
-        self._layout = struct.Struct(f"<{memory_words}q{''.join(slot_format(t) for t in self._types)}3q")
-        self._arguments = _Arguments(self._layout.size)
+        words = sum(1 + 2 * memory.ndim for memory in program.memories)
+        self._layout = struct.Struct(f"<{words}q{''.join(slot_format(t) for t in self._types)}3q")
+        self.passed: Mapping[Value, int] = {v: 8 * (words + place) for place, v in enumerate(scalars)}
+        """The offset in the argument block of each of the program's scalars that this loop reads."""
         self._small = SMALL * card.limits.multiprocessors
         self._lock = threading.RLock()
         self._functions: dict[bool, Function] = {}
-        self._launch = driver().cuLaunchKernel
         self._whole_blocks = self._block_dim % self._width == 0
 
     def _function(self, regular: bool) -> Function:
         with self._lock:
             if regular not in self._functions:
-                items = ITEMS if regular else 1
                 self._functions[regular] = self._compiler.function(
-                    self._program, self._number, regular=regular, items=items
+                    self._program, self._number, regular=regular, items=ITEMS if regular else 1
                 )
         return self._functions[regular]
 
-    # ---- launch --------------------------------------------------------------------------------------------------
-    def run(self, words: Sequence[int], values: Sequence[int | float], stream: Any) -> None:
-        """Launch with the arrays' words of the argument block and the host's values."""
+    def sends(self, words: Sequence[int], values: Sequence[int | float], stream: Any) -> Iterator[Send]:
+        """The launches for the arrays' words of the argument block and the host's values."""
         extents = [values[place] for place in self._extents]
         total = int(prod(extents))
         if total <= 0:
             return
         blocks = -(-total // self._block_dim)
         full = self._full_blocks(total, int(extents[-1]))
-        if full:
-            self._send(self._functions.get(True) or self._function(True), 0, full, words, values, stream)
-        if full < blocks:
-            self._send(self._functions.get(False) or self._function(False), full, blocks, words, values, stream)
+        values = [fitting(v, t) for v, t in zip(values, self._types, strict=True)]
+        for regular, first, end in ((True, 0, full), (False, full, blocks)):
+            if first < end:
+                function = self._function(regular)
+                grid = min(-(-(end - first) // function.items), MAX_GRID)
+                yield Send(self, function, grid, self._layout.pack(*words, *values, first, end, grid), stream)
 
     def _full_blocks(self, total: int, row: int) -> int:
         """How many blocks, from the first one, run the regular code: those where no lane needs a mask.
@@ -98,49 +120,76 @@ class Loop:
         full, rest = divmod(total, self._block_dim)
         return 0 if rest and full < self._small else full
 
-    def _send(
-        self, function: Function, first: int, end: int, words: Sequence[int], values: Sequence[int | float], stream: Any
-    ) -> None:
-        grid = min(-(-(end - first) // function.items), MAX_GRID)
-        arguments = self._arguments
-        try:
-            self._layout.pack_into(arguments.block, 0, *words, *values, first, end, grid)
-        except (OverflowError, struct.error):
-            values = [_fitting(v, t) for v, t in zip(values, self._types, strict=True)]
-            self._layout.pack_into(arguments.block, 0, *words, *values, first, end, grid)
-        code = self._launched(function, grid, stream)
-        if code:
-            raise failure(driver(), code, self.describe(function, grid))
 
-    def _launched(self, function: Function, grid: int, stream: Any) -> int:
-        """Launch in this GPU's context, which nearly always is the thread's current one."""
-        last_launch.loop = self
-        launch, parameters = self._launch, self._arguments.parameters
-        sizes = (function.handle, grid, 1, 1, function.threads, 1, 1, function.shared_bytes, stream, parameters, 0)
-        code = _WRONG_CONTEXT[0]
-        if self._card.alone or self._card.is_current():
-            (code,) = launch(*sizes)
+class Plan:
+    """All launches of a program for arrays of some shapes."""
+
+    def __init__(self, card: Card, sends: Sequence[Send], addresses: Sequence[int], passed: Sequence[Passed]) -> None:
+        self._card = card
+        self._launch = driver().cuLaunchKernel
+        self._sends = [(send, send.block, send.call, [p for p in passed if p.loop is send.loop]) for send in sends]
+        self._addresses = addresses  # the word of the argument block for each array's address
+
+    def run(self, arrays: Sequence[int], scalars: Sequence[int | float]) -> None:
+        """Launch with the arrays' addresses and the program's scalars."""
+        places, launch, card = self._addresses, self._launch, self._card
+        for send, block, call, passed in self._sends:
+            for place, address in zip(places, arrays):  # noqa: B905  on the path of every launch
+                block[place] = address
+            for scalar in passed:
+                scalar.write(block, scalars)
+            last.launch = send
+            code = launch(*call)[0] if card.alone or card.is_current() else _WRONG_CONTEXT[0]
+            if code:
+                self._launch_elsewhere(send, code)
+
+    def _launch_elsewhere(self, send: Send, code: int) -> None:
+        """A launch that failed, perhaps because the thread's current context is not that of this GPU."""
         if code in _WRONG_CONTEXT:
-            if self._card.adopt_thread():
-                (code,) = launch(*sizes)
-            else:
-                with self._card.current():
-                    (code,) = launch(*sizes)
-        return code
-
-    def describe(self, function: Function | None = None, grid: int = 0) -> str:
-        """The launch in words, for errors."""
-        name = f"kernel {self._program.name}"
-        if function is None:
-            return f"{name} (blocks of {self._block_dim} threads)"
-        shared = f" and {function.shared_bytes} bytes of shared memory" if function.shared_bytes else ""
-        return f"{name}: a launch of {grid} blocks of {function.threads} threads{shared} failed"
+            with self._card.adopted():
+                (code,) = self._launch(*send.call)
+        if code:
+            raise failure(driver(), code, f"{send} failed")
 
 
-def _fitting(value: int | float, dtype: DType) -> int | float:
-    """A float beyond its type's range as the infinity that it rounds to; an integer wrapped into its slot."""
-    if dtype.is_float:
-        with np.errstate(over="ignore"):
-            return float(dtype.np.type(value))
-    bits = int(value) & ((1 << 64) - 1)
-    return bits - (1 << 64) if dtype.is_signed and bits >> 63 else bits
+class Passed:
+    """A scalar of the program that a loop's code reads as it is given."""
+
+    def __init__(self, loop: Loop, value: Value, position: int) -> None:
+        self.loop = loop
+        self._type = value.type
+        self._position = position  # among the program's scalars
+        self._offset = loop.passed[value]
+        self._pack = struct.Struct(f"<{slot_format(value.type)}").pack_into
+
+    def write(self, block: Any, scalars: Sequence[int | float]) -> None:
+        value = scalars[self._position]
+        try:
+            self._pack(block, self._offset, value)
+        except (OverflowError, struct.error):
+            self._pack(block, self._offset, fitting(value, self._type))
+
+
+def shaping_scalars(program: Program) -> set[Value]:
+    """The scalars that host code or a loop's extent reads; the others are merely passed on to the kernels."""
+    found: set[Value] = set()
+    for op in program.body.ops:
+        found.update(op.uses)
+        if op.opcode != "parallel":
+            for region in op.regions:
+                for inner in region.walk():
+                    found.update(inner.uses)
+                    for block in inner.regions:
+                        found.update(block.yields)
+                found.update(region.yields)
+    return found & set(program.scalars)
+
+
+def written_memories(program: Program) -> list[bool]:
+    """For each of the program's memories, whether a kernel may write to it."""
+    changed = {
+        op.attrs["mem"]
+        for op in program.body.walk()
+        if "mem" in op.attrs and OPCODES[op.opcode].effect & Effect.WRITES
+    }
+    return [memory in changed for memory in program.memories]

@@ -1,6 +1,7 @@
 """The interpreter: runs a program as the front end made it, with NumPy, as the definition that others are compared to.
 
-It needs none of the passes: masks follow the control flow, and every operation is evaluated by its meaning.
+It needs none of the passes: masks follow the control flow, and every operation is evaluated by its meaning.  Only where
+a barrier may not stand is asked of them, so that a program which runs here runs elsewhere.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import numpy as np
 
 from ... import dtypes
 from ...ir import Kernel, Memory, Op, Program, to_text
+from ...passes.convergence import check_barriers
+from ...passes.outline import outline, parallel_loops
 from ...simt.op import Arr, Lanes
 from ..engine import SUBGROUP_SIZES, Properties, View
 from .evaluate import Evaluator, one
@@ -37,6 +40,8 @@ class InterpreterEngine:
 
     def load(self, program: Program, debug: bool) -> InterpretedProgram:
         """Nothing to compile: a program is its own executable."""
+        for number in range(len(parallel_loops(program))):
+            check_barriers(outline(program, number, regular=False))
         return InterpretedProgram(program)
 
 
