@@ -33,13 +33,14 @@ from .views import Layout, as_numpy, describe, layout_of, view_of
 class Call:
     """One call, as its arguments are read."""
 
-    __slots__ = ("device", "key", "place", "scalars", "stream", "views")
+    __slots__ = ("device", "key", "lent", "place", "scalars", "stream", "views")
 
     def __init__(self) -> None:
         self.key: list[Any] = []
         self.views: list[View] = []
         self.scalars: list[int | float] = []
         self.device: Device | None = None  # that of the device arrays seen so far
+        self.lent = False  # whether there are arrays in host memory that have no device
         self.place: tuple[Arch, int] | None = None  # where other libraries' GPU arrays are
         self.stream: int | None = None  # the stream that the call names, or that the first such library works on
 
@@ -79,34 +80,22 @@ class ArrayReader(Reader):
         if type(arg) is ndarray:
             if arg.device is not call.device:
                 self._join(arg, call)
-            call.key.append(arg.layout.form)
+            call.key.append(arg.layout)
             call.views.append(arg.view)
             return
         try:
-            if type(arg) is np.ndarray:
-                layout, view = view_of(arg)
-            elif (lent := lend(arg)) is not None:
-                layout, view = self._borrow(lent, call)
-            else:
-                layout, view = view_of(as_numpy(arg))
+            if (reader := readers.get(type(arg))) is None or not reader(arg, call):
+                self._lend(arg, call)
         except LanewiseError as error:
             raise self._named(error) from None
-        call.key.append(layout.form)
-        call.views.append(view)
 
-    def _borrow(self, lent: Lent, call: Call) -> tuple[Layout, View]:
-        """Memory of another library decides on which GPU the kernel runs, and on which stream."""
-        layout, view, place, stream = lent
-        if call.place is not place:
-            if call.place not in (None, place):
-                raise DeviceError(
-                    f"expected an array in the memory of {_words(call.place or place)}, got one in that of {_words(place)}",
-                    why="a kernel runs on one device, where all its arrays are",
-                )
-            call.place = place
-        if call.stream is None:
-            call.stream = stream(place[1])
-        return layout, view
+    def _lend(self, arg: Any, call: Call) -> None:
+        if type(arg) is not np.ndarray and type(arg) not in readers and reader_of(arg)(arg, call):
+            return
+        layout, view = view_of(arg if type(arg) is np.ndarray else as_numpy(arg))
+        call.key.append(layout)
+        call.views.append(view)
+        call.lent = True
 
     def _join(self, arg: ndarray, call: Call) -> None:
         if call.device is not None:

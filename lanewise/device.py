@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -240,7 +240,7 @@ def init(
             f"expected a subgroup_size among {', '.join(map(str, SUBGROUP_SIZES))}, got {subgroup_size!r}",
             why="a subgroup has a power of two of lanes, 64 at most",
         )
-    if threads is not None and threads < 1:
+    if threads is not None and (not isinstance(cast(object, threads), int) or threads < 1):
         raise DeviceError(f"expected threads to be 1 or more, got {threads!r}", hint="leave it out to use every core")
     made = _find(
         _as_arch(arch),

@@ -28,12 +28,14 @@ from .frontend.func import func
 from .frontend.signature import names_of
 from .frontend.source import remember
 from .frontend.specs import ArraySpec, Options, Spec
+from .views import Layout
 
 __all__ = ["Kernel", "func", "kernel"]
 
 P = ParamSpec("P")
 
 
+_LAYOUTS_KEPT = 1024  # of all the layouts of arrays, and their combinations, that one kernel has met
 _WIDE = "i64"  # ends the key of a variant whose indices are i64
 
 
@@ -44,16 +46,22 @@ class _Loaded:
     executable: Executable
     captured: tuple[View, ...] = ()
     too_large: TooLarge | None = None
-    has_streams: bool = False
+    plans: dict[Any, Any] | None = None
+    """What a device that queues launches keeps for arrays of these layouts; None on devices in host memory."""
 
-    def launch(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int | None) -> None:
-        """Launch on a stream, where one is named."""
-        if stream is None:
-            self.executable.launch(arrays, scalars)
-        elif self.has_streams:
-            cast(QueuedExecutable, self.executable).launch(arrays, scalars, stream)
-        else:
+
+def _launch(loaded: _Loaded, arrays: Sequence[View], call: Call) -> None:
+    """A launch that is queued, or should be."""
+    if loaded.plans is None:
+        if call.stream is not None:
             raise DeviceError("expected no stream: launches in host memory end before the call does")
+        loaded.executable.launch(arrays, call.scalars)
+        return
+    executable = cast(QueuedExecutable, loaded.executable)
+    if call.lent:
+        executable.launch(arrays, call.scalars, call.stream or 0)
+    else:
+        executable.queue(arrays, call.scalars, call.stream or 0, loaded.plans)
 
 
 class Kernel(Generic[P]):
@@ -108,11 +116,11 @@ class Kernel(Generic[P]):
             loaded = table.get(key) or self._load(device, table, key, values, True)
         if profiling.active is not None:
             with profiling.active.timed(self.__name__, device, call.stream or 0):
-                loaded.launch(arrays, call.scalars, call.stream)
-        elif call.stream is None:
+                _launch(loaded, arrays, call)
+        elif loaded.plans is None and call.stream is None:
             loaded.executable.launch(arrays, call.scalars)
         else:
-            loaded.launch(arrays, call.scalars, call.stream)
+            _launch(loaded, arrays, call)
 
     def _table(self, device: Device) -> dict[Any, _Loaded]:
         """What is compiled for a device, by the key of the arguments."""
@@ -127,9 +135,17 @@ class Kernel(Generic[P]):
         """Compile for these arguments, once for all threads that ask."""
         with self._lock:
             loaded = table.get(key)
-            if loaded is None:
+            if loaded is not None:
+                return loaded
+            forms = tuple(part.form if isinstance(part, Layout) else part for part in key)
+            shared = table.get(forms)
+            if shared is None:
                 specs = [reader.spec(value) for reader, value in zip(self._signature.readers, values, strict=True)]
-                loaded = table[key] = self._compile(device, specs, dtypes.i64 if wide else dtypes.i32)
+                shared = table[forms] = self._compile(device, specs, dtypes.i64 if wide else dtypes.i32)
+            if len(table) >= _LAYOUTS_KEPT:
+                for old in [old for old in table if any(isinstance(part, Layout) for part in old)]:
+                    del table[old]
+            loaded = table[key] = replace(shared, plans=None if shared.plans is None else {})
             return loaded
 
     def _compile(self, device: Device, specs: Sequence[Spec], index_type: DType) -> _Loaded:
@@ -146,7 +162,7 @@ class Kernel(Generic[P]):
             test = too_large(made.program, lambda: translate(self._function, specs, wide))
         executable = device.engine.load(made.program, device.debug)
         captured = tuple(array.view for array in made.captured)
-        return _Loaded(executable, captured, test, not device.properties.host_memory)
+        return _Loaded(executable, captured, test, None if device.properties.host_memory else {})
 
     def _check_captured(self, device: Device, captured: Sequence[ndarray]) -> None:
         name = self._function.__name__

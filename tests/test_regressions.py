@@ -236,3 +236,23 @@ def barrier_of_some(out: lw.types.ndarray(lw.i32, 1)):
 def test_misplaced_barrier_on_every_backend(few_devices: lw.Device) -> None:
     with pytest.raises(lw.CompileError, match="not block-uniform"):
         barrier_of_some(np.zeros(10, np.int32))
+
+
+@lw.kernel
+def much_shared(out: lw.types.ndarray(lw.i32, 1)):
+    for i in range(out.shape[0]):
+        a = block.SharedArray(10000, lw.i32)
+        b = block.SharedArray(10000, lw.i32)
+        a[0] = 1
+        b[0] = 2
+        out[i] = a[0] + b[0]
+
+
+def test_too_much_shared_memory_on_every_backend(few_devices: lw.Device) -> None:
+    with pytest.raises(lw.CompileError, match="need 80000 bytes"):
+        much_shared(np.zeros(3, np.int32))
+
+
+def test_threads_that_are_no_integer() -> None:
+    with pytest.raises(lw.DeviceError, match=r"got 1\.5"):
+        lw.init(lw.cpu, threads=1.5)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """The interpreter: runs a program as the front end made it, with NumPy, as the definition that others are compared to.
 
-It needs none of the passes: masks follow the control flow, and every operation is evaluated by its meaning.  Only where
-a barrier may not stand is asked of them, so that a program which runs here runs elsewhere.
+It needs none of the passes: masks follow the control flow, and every operation is evaluated by its meaning.  They only
+refuse what no other backend runs: misplaced barriers, and too much shared memory.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from ... import dtypes
 from ...ir import Kernel, Memory, Op, Program, to_text
 from ...passes.convergence import check_barriers
+from ...passes.layout import layout
 from ...passes.outline import outline, parallel_loops
 from ...simt.op import Arr, Lanes
 from ..engine import SUBGROUP_SIZES, Properties, View
@@ -41,7 +42,9 @@ class InterpreterEngine:
     def load(self, program: Program, debug: bool) -> InterpretedProgram:
         """Nothing to compile: a program is its own executable."""
         for number in range(len(parallel_loops(program))):
-            check_barriers(outline(program, number, regular=False))
+            kernel = outline(program, number, regular=False)
+            check_barriers(kernel)
+            layout(kernel, self.properties.max_shared_bytes)
         return InterpretedProgram(program)
 
 
