@@ -23,7 +23,7 @@ from .backends.engine import View
 from .device import Arch, Device
 from .dtypes import DType, f16, f32, f64, i32, i64, u64
 from .errors import DeviceError, LanewiseError, LanewiseTypeError
-from .foreign import Lent, lend
+from .foreign import lend, reader_of, readers
 from .frontend.signature import Parameter, parameters
 from .frontend.specs import ArraySpec, ScalarSpec, Spec, TemplateSpec
 from .types import ArrayType, Template
@@ -72,7 +72,7 @@ class Reader(ABC):
 
 @dataclass(frozen=True, slots=True)
 class ArrayReader(Reader):
-    """Arrays: the key gets their form, the device that of the device arrays."""
+    """Arrays: the key gets their layout, the device that of the device arrays."""
 
     type: ArrayType
 
@@ -84,18 +84,33 @@ class ArrayReader(Reader):
             call.views.append(arg.view)
             return
         try:
-            if (reader := readers.get(type(arg))) is None or not reader(arg, call):
-                self._lend(arg, call)
+            if type(arg) is np.ndarray:
+                layout, view = view_of(arg)
+                call.lent = True
+            else:
+                layout, view = self._borrow(arg, call)
         except LanewiseError as error:
             raise self._named(error) from None
-
-    def _lend(self, arg: Any, call: Call) -> None:
-        if type(arg) is not np.ndarray and type(arg) not in readers and reader_of(arg)(arg, call):
-            return
-        layout, view = view_of(arg if type(arg) is np.ndarray else as_numpy(arg))
         call.key.append(layout)
         call.views.append(view)
-        call.lent = True
+
+    def _borrow(self, arg: Any, call: Call) -> tuple[Layout, View]:
+        """Memory of another library; on a GPU it decides where the kernel runs, and on which stream."""
+        lent = (readers.get(type(arg)) or reader_of(arg))(arg)
+        if lent is None:
+            call.lent = True
+            return view_of(as_numpy(arg))
+        layout, view, place, stream = lent
+        if call.place is not place:
+            if call.place not in (None, place):
+                raise DeviceError(
+                    f"expected an array in the memory of {_words(call.place or place)}, got one in that of {_words(place)}",
+                    why="a kernel runs on one device, where all its arrays are",
+                )
+            call.place = place
+        if call.stream is None:
+            call.stream = stream(place[1])
+        return layout, view
 
     def _join(self, arg: ndarray, call: Call) -> None:
         if call.device is not None:

@@ -33,25 +33,25 @@ class Lent(NamedTuple):
     """The stream on which the library is working, given the device's number; None where it does not say."""
 
 
-def lend(obj: Any) -> Lent | None:
-    """The memory of an object that is on a GPU; None for everything else."""
-    reader = _readers.get(type(obj))
-    if reader is None:
-        reader = _readers[type(obj)] = _find_reader(type(obj))
-    return reader(obj)
-
-
-_Reader = Callable[[Any], Lent | None]
-_readers: dict[type, _Reader] = {}
+Reader = Callable[[Any], Lent | None]
+readers: dict[type, Reader] = {}
+"""How to ask the objects of a type for memory on a GPU."""
 _new = tuple.__new__  # makes a NamedTuple in half the time
 
 
-def _find_reader(kind: type) -> _Reader:
+def lend(obj: Any) -> Lent | None:
+    """The memory of an object that is on a GPU; None for everything else."""
+    return (readers.get(type(obj)) or reader_of(obj))(obj)
+
+
+def reader_of(obj: Any) -> Reader:
+    """The reader for a type of objects that is met for the first time."""
+    kind = type(obj)
     for library, (name, make) in _LIBRARIES.items():
         module = sys.modules.get(library)
         if module is not None and issubclass(kind, getattr(module, name)):
-            return make(module)
-    return _generic
+            return readers.setdefault(kind, make(module))
+    return readers.setdefault(kind, _generic)
 
 
 def _layout(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...] | None, writable: bool) -> Layout:
@@ -60,7 +60,7 @@ def _layout(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ..
 
 
 # ---- torch ----------------------------------------------------------------------------------------------------------
-def _torch(torch: Any) -> _Reader:
+def _torch(torch: Any) -> Reader:
     arch = Arch.amdgpu if torch.version.hip else Arch.cuda
     places = [(arch, number) for number in range(torch.cuda.device_count())]
     types: dict[Any, DType] = {getattr(torch, t.np.name): t for t in ALL if hasattr(torch, t.np.name)}
@@ -80,7 +80,8 @@ def _torch(torch: Any) -> _Reader:
         return _layout(tuple(tensor.shape), dtype.np, strides, True)
 
     def read(tensor: Any) -> Lent | None:
-        if not tensor.is_cuda:
+        number = tensor.get_device()
+        if number < 0:
             return None
         if tensor.requires_grad:
             raise LanewiseTypeError(
@@ -93,13 +94,13 @@ def _torch(torch: Any) -> _Reader:
         if layout is None:
             layout = known[key] = new_layout(tensor)
         view = _new(View, (tensor.data_ptr(), layout.shape, layout.strides, tensor))
-        return _new(Lent, (layout, view, places[tensor.get_device()], current_stream))
+        return _new(Lent, (layout, view, places[number], current_stream))
 
     return read
 
 
 # ---- CuPy -----------------------------------------------------------------------------------------------------------
-def _cupy(cupy: Any) -> _Reader:
+def _cupy(cupy: Any) -> Reader:
     arch = Arch.amdgpu if cupy.cuda.runtime.is_hip else Arch.cuda
     places = [(arch, number) for number in range(cupy.cuda.runtime.getDeviceCount())]
     known: dict[tuple[Any, ...], Layout] = {}
@@ -119,7 +120,7 @@ def _cupy(cupy: Any) -> _Reader:
     return read
 
 
-_LIBRARIES: dict[str, tuple[str, Callable[[Any], _Reader]]] = {
+_LIBRARIES: dict[str, tuple[str, Callable[[Any], Reader]]] = {
     "torch": ("Tensor", _torch),
     "cupy": ("ndarray", _cupy),
 }

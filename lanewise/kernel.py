@@ -10,10 +10,10 @@ import dis
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import Any, Generic, ParamSpec, cast, overload
+from typing import Any, Generic, NamedTuple, ParamSpec, cast, overload
 
 from . import dtypes, profiling
 from .arguments import Call, Signature
@@ -28,7 +28,7 @@ from .frontend.func import func
 from .frontend.signature import names_of
 from .frontend.source import remember
 from .frontend.specs import ArraySpec, Options, Spec
-from .views import Layout
+from .views import Layout, are_shifted
 
 __all__ = ["Kernel", "func", "kernel"]
 
@@ -37,6 +37,14 @@ P = ParamSpec("P")
 
 _LAYOUTS_KEPT = 1024  # of all the layouts of arrays, and their combinations, that one kernel has met
 _WIDE = "i64"  # ends the key of a variant whose indices are i64
+_SHIFTED = "shifted"  # stands in the key of a variant whose arrays overlap as the usual one must not
+
+
+class _Binding(NamedTuple):
+    """An array that a kernel closes over, and the name in its globals or closure by which it does."""
+
+    array: ndarray
+    current: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +53,22 @@ class _Loaded:
 
     executable: Executable
     captured: tuple[View, ...] = ()
+    bindings: tuple[_Binding, ...] = ()
+    apart: tuple[int, ...] = ()
     too_large: TooLarge | None = None
-    plans: dict[Any, Any] | None = None
-    """What a device that queues launches keeps for arrays of these layouts; None on devices in host memory."""
+    queued: QueuedExecutable | None = None
+    """The executable, where its launches are queued."""
+    plans: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """What it keeps for arrays of these layouts."""
 
-
-def _launch(loaded: _Loaded, arrays: Sequence[View], call: Call) -> None:
-    """A launch that is queued, or should be."""
-    if loaded.plans is None:
-        if call.stream is not None:
+    def launch(self, arrays: Sequence[View], call: Call) -> None:
+        """A launch of any kind: timed, on a stream, of arrays that have to be copied."""
+        if self.queued is not None:
+            self.queued.launch(arrays, call.scalars, call.stream or 0)
+        elif call.stream is None:
+            self.executable.launch(arrays, call.scalars)
+        else:
             raise DeviceError("expected no stream: launches in host memory end before the call does")
-        loaded.executable.launch(arrays, call.scalars)
-        return
-    executable = cast(QueuedExecutable, loaded.executable)
-    if call.lent:
-        executable.launch(arrays, call.scalars, call.stream or 0)
-    else:
-        executable.queue(arrays, call.scalars, call.stream or 0, loaded.plans)
 
 
 class Kernel(Generic[P]):
@@ -80,14 +87,16 @@ class Kernel(Generic[P]):
         return Signature(self._function)
 
     @functools.cached_property
+    def _outer_names(self) -> tuple[str, ...]:
+        """The names from outside that the function's own body reads, in order."""
+        read = [i.argval for i in dis.get_instructions(self._function) if i.opname in ("LOAD_GLOBAL", "LOAD_DEREF")]
+        return tuple(dict.fromkeys(read))
+
     def _home(self) -> Device | None:
         """The device of the first array that the function's own body closes over."""
         names = names_of(self._function)
-        for instruction in dis.get_instructions(self._function):
-            value = names.get(instruction.argval) if instruction.opname in ("LOAD_GLOBAL", "LOAD_DEREF") else None
-            if isinstance(value, ndarray):
-                return value.device
-        return None
+        values = (names.get(name) for name in self._outer_names)
+        return next((value.device for value in values if isinstance(value, ndarray)), None)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Run on the device where the arrays are; arrays in host memory run on the current device.
@@ -102,7 +111,7 @@ class Kernel(Generic[P]):
         values = signature.arrange(args, kwargs) if kwargs or len(args) != signature.plain_count else args
         for reader, value in zip(signature.readers, values, strict=True):
             reader.read(value, call)
-        device = call.device or self._home
+        device = call.device or self._home()
         if call.place is not None:
             device = device_of(call.place, device)
         elif device is None:
@@ -110,17 +119,27 @@ class Kernel(Generic[P]):
         key = tuple(call.key)
         table = self._table(device)
         loaded = table.get(key) or self._load(device, table, key, values, needs_wide_index(call.views))
+        if loaded.bindings and any(b.current() is not b.array for b in loaded.bindings):
+            # The names mean other arrays now.
+            key = (*key, *(id(b.current()) for b in loaded.bindings))
+            loaded = table.get(key) or self._load(device, table, key, values, needs_wide_index(call.views))
         arrays = (*call.views, *loaded.captured) if loaded.captured else call.views
+        if loaded.apart and are_shifted([arrays[number] for number in loaded.apart]):
+            key = (*key, _SHIFTED)
+            loaded = table.get(key) or self._load(device, table, key, values, needs_wide_index(call.views))
         if loaded.too_large is not None and loaded.too_large(call.scalars, arrays):
             key = (*key, _WIDE)
             loaded = table.get(key) or self._load(device, table, key, values, True)
+        queued = loaded.queued
         if profiling.active is not None:
             with profiling.active.timed(self.__name__, device, call.stream or 0):
-                _launch(loaded, arrays, call)
-        elif loaded.plans is None and call.stream is None:
+                loaded.launch(arrays, call)
+        elif queued is not None and not call.lent:
+            queued.queue(arrays, call.scalars, call.stream or 0, loaded.plans)
+        elif queued is None and call.stream is None:
             loaded.executable.launch(arrays, call.scalars)
         else:
-            _launch(loaded, arrays, call)
+            loaded.launch(arrays, call)
 
     def _table(self, device: Device) -> dict[Any, _Loaded]:
         """What is compiled for a device, by the key of the arguments."""
@@ -141,28 +160,43 @@ class Kernel(Generic[P]):
             shared = table.get(forms)
             if shared is None:
                 specs = [reader.spec(value) for reader, value in zip(self._signature.readers, values, strict=True)]
-                shared = table[forms] = self._compile(device, specs, dtypes.i64 if wide else dtypes.i32)
+                shared = table[forms] = self._compile(
+                    device, specs, dtypes.i64 if wide else dtypes.i32, apart=_SHIFTED not in key
+                )
             if len(table) >= _LAYOUTS_KEPT:
                 for old in [old for old in table if any(isinstance(part, Layout) for part in old)]:
                     del table[old]
-            loaded = table[key] = replace(shared, plans=None if shared.plans is None else {})
+            loaded = table[key] = replace(shared, plans={})
             return loaded
 
-    def _compile(self, device: Device, specs: Sequence[Spec], index_type: DType) -> _Loaded:
+    def _compile(self, device: Device, specs: Sequence[Spec], index_type: DType, *, apart: bool) -> _Loaded:
         from .frontend.translate import translate  # not before the first compile: `import lanewise` stays light
 
-        options = _options(device.engine, index_type, device)
+        options = replace(_options(device.engine, index_type, device), apart=apart)
         made = translate(self._function, specs, options)
         self._check_captured(device, made.captured)
         if index_type == dtypes.i32 and (made.beyond or needs_wide_index([array.view for array in made.captured])):
-            return self._compile(device, specs, dtypes.i64)
+            return self._compile(device, specs, dtypes.i64, apart=apart)
         test = None
         if index_type == dtypes.i32:
             wide = replace(options, index_type=dtypes.i64, debug=False)
             test = too_large(made.program, lambda: translate(self._function, specs, wide))
         executable = device.engine.load(made.program, device.debug)
         captured = tuple(array.view for array in made.captured)
-        return _Loaded(executable, captured, test, None if device.properties.host_memory else {})
+        queued = None if device.properties.host_memory else cast(QueuedExecutable, executable)
+        return _Loaded(executable, captured, tuple(self._bindings(made.captured)), made.apart, test, queued)
+
+    def _bindings(self, captured: Sequence[ndarray]) -> Iterator[_Binding]:
+        """Where the function's own body names the arrays; those that it reaches in another way stay what they are."""
+        function = self._function
+        for cell in function.__closure__ or ():
+            for array in captured:
+                if getattr(cell, "cell_contents", None) is array:
+                    yield _Binding(array, functools.partial(getattr, cell, "cell_contents", None))
+        for name in function.__code__.co_names:
+            for array in captured:
+                if function.__globals__.get(name) is array:
+                    yield _Binding(array, functools.partial(function.__globals__.get, name))
 
     def _check_captured(self, device: Device, captured: Sequence[ndarray]) -> None:
         name = self._function.__name__

@@ -8,6 +8,7 @@ that are no whole number of elements, dtypes that lanewise lacks) is refused.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -184,6 +185,23 @@ def byte_span(array: HostArray) -> tuple[int, int]:
     """The addresses from the first byte of an array's elements to the end of the last."""
     low, high = np.lib.array_utils.byte_bounds(array)
     return int(low), int(high)
+
+
+def are_shifted(views: Sequence[View]) -> bool:
+    """Whether two of these views have a place in common under different indices; not sure is yes."""
+    for one, other in itertools.combinations(views, 2):
+        (low, high), (start, end) = _span(one), _span(other)
+        if low < end and start < high and (one.address, one.strides) != (other.address, other.strides):
+            return True
+    return False
+
+
+def _span(view: View) -> tuple[int, int]:
+    """The addresses from the first byte of a view's elements to at least the end of the last."""
+    size = view.owner.itemsize if isinstance(view.owner, np.ndarray) else 8
+    steps = [(extent - 1) * stride * size for extent, stride in zip(view.shape, view.strides, strict=True)]
+    low, high = (sum(bound(step, 0) for step in steps) for bound in (min, max))
+    return view.address + low, view.address + high + size
 
 
 # ---- what lends its memory ----------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ import lanewise as lw
 from lanewise.errors import CompileError, LanewiseError, LanewiseSyntaxError, LanewiseTypeError
 from lanewise.frontend.specs import ArraySpec, Options, ScalarSpec, Spec
 from lanewise.frontend.translate import translate
+from lanewise.passes.convergence import check_places
+from lanewise.passes.outline import outline, parallel_loops
 from lanewise.simt import block, quad, subgroup
 from lanewise.simt.op import _warn_renamed
 
@@ -97,7 +99,9 @@ def kernel_of(source: str) -> FunctionType:
 
 def error_of(source: str, specs: tuple[Spec, ...] = SPECS, options: Options = OPTIONS) -> LanewiseError:
     with pytest.raises(LanewiseError) as caught:
-        translate(kernel_of(source), specs, options)
+        program = translate(kernel_of(source), specs, options).program
+        for number in range(len(parallel_loops(program))):
+            check_places(outline(program, number, regular=False))
     return caught.value
 
 

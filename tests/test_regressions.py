@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 import lanewise as lw
-from lanewise.simt import block
+from lanewise.simt import block, subgroup
 
 
 @lw.kernel
@@ -256,3 +257,104 @@ def test_too_much_shared_memory_on_every_backend(few_devices: lw.Device) -> None
 def test_threads_that_are_no_integer() -> None:
     with pytest.raises(lw.DeviceError, match=r"got 1\.5"):
         lw.init(lw.cpu, threads=1.5)  # type: ignore[arg-type]
+
+
+@lw.kernel
+def add_to_both(a: lw.types.ndarray(lw.i32, 1), b: lw.types.ndarray(lw.i32, 1), block_dim: lw.template()):
+    lw.loop_config(block_dim=block_dim)
+    for i in range(a.shape[0]):
+        a[i] += 1
+        b[i] += 10
+
+
+def test_updates_of_arrays_that_are_shifted_views_of_one(device: lw.Device) -> None:
+    for block_dim in (1, 64):
+        whole = np.zeros(1000, np.int32)
+        add_to_both(whole[:-1], whole[1:], block_dim)
+        assert whole.tolist() == [1, *[11] * 998, 10]
+    apart, same = np.zeros((2, 500), np.int32), np.zeros(500, np.int32)
+    add_to_both(apart[0], apart[1], 64)
+    assert (apart == [[1], [10]]).all()
+    add_to_both(same, same, 64)
+    assert (same == 11).all()
+
+
+field = lw.field(lw.i32, 5)
+
+
+@lw.kernel
+def count_up():
+    for i in range(5):
+        field[i] += 1
+
+
+def test_a_closed_over_array_is_the_one_that_its_name_means_at_the_launch(device: lw.Device) -> None:
+    global field  # noqa: PLW0603  what a notebook does
+    first, second = lw.field(lw.i32, 5), lw.field(lw.i32, 5)
+    for field in (first, second, second, first, second):
+        count_up()
+    assert first.to_numpy().tolist() == [2] * 5
+    assert second.to_numpy().tolist() == [3] * 5
+
+
+@lw.kernel
+def operation_where_all_or_none_evaluate_it(x: lw.types.ndarray(lw.i32, 1), n: lw.i32):
+    for i in range(x.shape[0]):
+        total = subgroup.reduce_all_add(x[i]) if n > 3 else -1
+        if n > 2 and subgroup.any_true(total):
+            total += 1
+        x[i] = total
+
+
+def test_operation_in_a_uniform_ternary(device: lw.Device) -> None:
+    for n, want in ((4, 2 * device.subgroup_size + 1), (3, 0), (2, -1)):
+        x = np.full(2 * device.subgroup_size, 2, np.int32)
+        operation_where_all_or_none_evaluate_it(x, n)
+        assert x.tolist() == [want] * len(x)
+
+
+@lw.kernel
+def large_local_array(x: lw.types.ndarray(lw.f64, 1)):
+    for i in range(x.shape[0]):
+        many = lw.local_array(100_000, lw.f64)
+        many[i] = x[i]
+        x[i] = many[0]
+
+
+def test_local_arrays_too_large_for_a_stack(few_devices: lw.Device) -> None:
+    with pytest.raises(lw.CompileError, match="local arrays of a thread need 800000 bytes"):
+        large_local_array(np.zeros(3))
+
+
+def test_a_thread_with_a_small_stack(few_devices: lw.Device) -> None:
+    x = np.zeros(100, np.int32)
+    old = threading.stack_size(128 * 1024)
+    try:
+        thread = threading.Thread(target=lambda: add_to_both(x, x, 64), daemon=True)
+        add_to_both(x, x, 64)  # compiled here: LLVM itself wants a larger one
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(old)
+    assert (x == 22).all()
+
+
+@lw.kernel
+def load_or_constant(x: lw.types.ndarray(lw.i32, 1), out: lw.types.ndarray(lw.i32, 1)):
+    for i in range(out.shape[0]):
+        own = lw.local_array(4, lw.i32)
+        for k in range(4):
+            own[k] = k * 10
+        r = 5
+        z = 3
+        if x[0] == 0:
+            r = own[2]
+            z = lw.atomic_max(out[i], 1)
+        out[i] = r + z
+
+
+def test_branches_that_give_a_load_or_a_constant(device: lw.Device) -> None:
+    for first, want in ((0, 20), (1, 8)):
+        out = np.zeros(70, np.int32)
+        load_or_constant(np.array([first], np.int32), out)
+        assert out.tolist() == [want] * 70

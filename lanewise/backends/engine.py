@@ -99,6 +99,10 @@ class QueuedExecutable(Executable, Protocol):
         """
         ...
 
+    def queue(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int, plans: dict[Any, Any]) -> None:
+        """The same for arrays on the device; in `plans` it keeps what it will need again for arrays of these layouts."""
+        ...
+
 
 class MemoryEngine(Engine, Protocol):
     """A device with memory of its own (`Properties.host_memory` is false)."""

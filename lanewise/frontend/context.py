@@ -47,13 +47,14 @@ class Context:
     captured: list[Any] = field(default_factory=list)
     parallel: Parallel | None = None
     config: LoopConfig | None = None
-    lazy: str = ""  # why no cross-lane operation may stand here; empty where it may
+    no_lanes: str = ""  # where we are, if no cross-lane operation may stand here
     static_depth: int = 0  # inside `static(...)`
     inlined: list[Func] = field(default_factory=list)  # the functions being inlined, outermost first
     augmented: set[Op] = field(default_factory=set)  # the atomics that `a[i] += x` made
     bounds: list[tuple[Value, ...]] = field(default_factory=list)  # of each parallel loop, those that no i32 may hold
     beyond: bool = False  # whether a parallel loop has a constant bound that no i32 holds
     overlapping: set[Array] = field(default_factory=set)  # arrays in which two indices may be one place
+    apart: set[Array] = field(default_factory=set)  # arrays that must be the same or have no place in common
     negated: dict[Value, Value] = field(default_factory=dict)  # the operand of each `not`
     _arrays: dict[int, Mem] = field(default_factory=dict)
 
@@ -244,13 +245,13 @@ class Context:
         return block, result
 
     @contextmanager
-    def forbid_cross_lane(self, why: str) -> Iterator[None]:
+    def without_lanes(self, where: str) -> Iterator[None]:
         """Refuse cross-lane operations for a while."""
-        outer, self.lazy = self.lazy, self.lazy or why
+        outer, self.no_lanes = self.no_lanes, self.no_lanes or where
         try:
             yield
         finally:
-            self.lazy = outer
+            self.no_lanes = outer
 
 
 def is_pure(block: Block) -> bool:

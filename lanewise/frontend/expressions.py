@@ -140,14 +140,13 @@ def _lazy(frame: Frame, opcode: str, left: Number, right: Callable[[], Number]) 
     decides = opcode == "or"
     if isinstance(left, Const):
         return left if bool(left.value) == decides else right()
-    with ctx.forbid_cross_lane(f"it is evaluated only where the left side of `{opcode}` does not decide"):
-        block, value = ctx.region(right)
+    block, value = ctx.region(right)
     if isinstance(value, Const) and not block.ops:
         return value if bool(value.value) == decides else left
     if is_pure(block):
         splice(ctx, block)
         return ctx.op(opcode, left, ctx.cast(value, dtypes.bool_))
-    merged = _branch(frame, left, (block, value), ctx.region(lambda: Const(decides)), swap=decides)
+    merged = _branch(frame, left, (block, value), ctx.region(lambda: Const(decides)), opcode, swap=decides)
     return number(ctx, merged)
 
 
@@ -158,13 +157,12 @@ def ternary(frame: Frame, node: ast.IfExp) -> Val:
         cond = truth(ctx, frame.eval(node.test))
     if isinstance(cond, Const):
         return frame.eval(node.body if cond.value else node.orelse)
-    with ctx.forbid_cross_lane("it is evaluated only where the condition picks it"):
-        then, orelse = ctx.region(lambda: frame.eval(node.body)), ctx.region(lambda: frame.eval(node.orelse))
+    then, orelse = ctx.region(lambda: frame.eval(node.body)), ctx.region(lambda: frame.eval(node.orelse))
     if is_pure(then[0]) and is_pure(orelse[0]):
         splice(ctx, then[0])
         splice(ctx, orelse[0])
         return select(frame, cond, then[1], orelse[1])
-    return _branch(frame, cond, then, orelse)
+    return _branch(frame, cond, then, orelse, "ternary")
 
 
 def select(frame: Frame, cond: Number, a: Val, b: Val) -> Val:
@@ -183,8 +181,10 @@ def select(frame: Frame, cond: Number, a: Val, b: Val) -> Val:
     return rebuild(a, iter(merged))
 
 
-def _branch(frame: Frame, cond: Number, then: tuple[Any, Any], orelse: tuple[Any, Any], swap: bool = False) -> Val:
-    """An `if` of two finished regions and their values."""
+def _branch(
+    frame: Frame, cond: Number, then: tuple[Any, Any], orelse: tuple[Any, Any], lazy: str, swap: bool = False
+) -> Val:
+    """An `if` of two finished regions and their values; `lazy` is the form that it stands for."""
     ctx = frame.ctx
     if swap:
         then, orelse = orelse, then
@@ -198,7 +198,7 @@ def _branch(frame: Frame, cond: Number, then: tuple[Any, Any], orelse: tuple[Any
                     raise ctx.error(f"a run-time choice of {describe(leaf)}", why="it is known at compile time only")
                 yields.append(ctx.value(leaf, dtype))
             block.yields = tuple(yields)
-    results = ctx.builder.if_op(ctx.value(cond), then_block, else_block)
+    results = ctx.builder.if_op(ctx.value(cond), then_block, else_block, lazy=lazy)
     return rebuild(a, iter([Scalar(v) for v in results]))
 
 

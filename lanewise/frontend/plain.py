@@ -12,7 +12,8 @@ def make_own_updates_plain(body: Block, ctx: Context) -> None:
 
     An element is the item's own where its indices are exactly the loop's.  Two arrays of one dtype may be the same
     memory, so every write to arrays of that dtype must be to an own element, with the indices in the same order: as
-    `a[j, i]` the element of another item is written.
+    `a[j, i]` the element of another item is written.  That they are not shifted against each other is for the launch
+    to see: `ctx.apart` gets such arrays, and without `options.apart` nothing is assumed of them.
     """
     assert ctx.parallel is not None
     own = frozenset(ctx.parallel.indices)
@@ -25,6 +26,13 @@ def make_own_updates_plain(body: Block, ctx: Context) -> None:
         is_own = len(indices) == len(own) and frozenset(indices) == own and mem not in ctx.overlapping
         if not is_own or order.setdefault(mem.dtype, indices) != indices:
             shared.add(mem.dtype)
+    written = {op.attrs["mem"] for op in writes}
+    for dtype in order.keys() - shared:
+        arrays = [mem for mem in written if mem.dtype == dtype]
+        if len(arrays) > 1 and not ctx.options.apart:
+            shared.add(dtype)
+        elif len(arrays) > 1 and any(op.attrs["mem"].dtype == dtype for op in ctx.augmented):
+            ctx.apart.update(arrays)
     plain = {op for op in writes if op in ctx.augmented and op.attrs["mem"].dtype not in shared}
     if plain:
         _rewrite(body, plain)

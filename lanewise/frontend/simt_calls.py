@@ -118,10 +118,8 @@ def _check_place(ctx: Context, function: Function) -> None:
             why="statements outside the parallel loops run on the host, where there are no lanes",
             hint="the call inside `for i in range(...)`",
         )
-    if ctx.lazy and OPCODES[op.name].convergent:
-        raise ctx.compile_error(
-            f"{name}() where {ctx.lazy}", why="lanes meet in it", hint="assign it to a variable first"
-        )
+    if ctx.no_lanes and OPCODES[op.name].convergent:
+        raise ctx.compile_error(f"{name}() stands {ctx.no_lanes}", why="lanes meet in it", hint="a shuffle before that")
     if ctx.options.subgroup_size < op.min_subgroup_size:
         raise ctx.compile_error(
             f"{name}() needs a subgroup of at least {op.min_subgroup_size} lanes; "
@@ -229,7 +227,7 @@ class _Call:
         half = len(args) // 2
         a, b = (rebuild(val, iter([Scalar(v) for v in part])) for part in (args[:half], args[half:]))
         region = Block(args)
-        with ctx.builder.at(region), ctx.forbid_cross_lane(f"it is inside the function of {self.name}()"):
+        with ctx.builder.at(region), ctx.without_lanes(f"inside the function of {self.name}()"):
             combined = typed(ctx, inline(ctx, func, [a, b], {}))
             if shape(combined) != shape(val):
                 raise ctx.error(

@@ -48,7 +48,8 @@ def no_arrays(value: object) -> ArraySpec | None:
 class Options:
     """The facts of the device and the user's choices that shape the code.
 
-    `array_spec` recognises the device arrays that a kernel closes over.
+    `array_spec` recognises the device arrays that a kernel closes over.  `apart`: arrays may be taken to be the same or
+    to have no place in common, where the translation says so.
     """
 
     subgroup_size: int
@@ -60,6 +61,7 @@ class Options:
     max_shared_bytes: int = 48 * 1024
     dtypes: frozenset[DType] = frozenset(dtypes.ALL)
     device: str = "this device"
+    apart: bool = True
     array_spec: Callable[[object], ArraySpec | None] = field(default=no_arrays, compare=False)
 
     @property
@@ -72,9 +74,11 @@ class Translation:
     """A program, and the device arrays it closes over: they belong to its last memories, in order.
 
     `bounds` are those of each parallel loop that an i32 may not hold; `beyond` says that it surely does not hold one.
+    `apart` are the numbers of the memories that must each be the same as another or have no place in common with it.
     """
 
     program: Program
     captured: tuple[Any, ...]
     bounds: tuple[tuple[Value, ...], ...] = ()
     beyond: bool = False
+    apart: tuple[int, ...] = ()

@@ -40,7 +40,8 @@ def translate(function: FunctionType, specs: Sequence[Spec], options: Options) -
         options.index_type,
         source.loc(source.node),
     )
-    return Translation(program, tuple(ctx.captured), tuple(ctx.bounds), ctx.beyond)
+    apart = tuple(number for number, memory in enumerate(ctx.memories) if memory in ctx.apart)
+    return Translation(program, tuple(ctx.captured), tuple(ctx.bounds), ctx.beyond, apart)
 
 
 def _bind_parameters(frame: Frame, params: Sequence[Parameter], specs: Sequence[Spec]) -> list[Value]:

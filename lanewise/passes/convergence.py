@@ -19,7 +19,7 @@ from .uniformity import analyse
 
 def converge(kernel: Kernel) -> Kernel:
     """The same kernel in convergent form."""
-    check_barriers(kernel)
+    check_places(kernel)
     pass_ = _Converge(kernel)
     pass_.run(kernel.body, None)  # the prologue computes `exists`, and what follows it has that mask
     kernel.body = pass_.b.block
@@ -28,31 +28,51 @@ def converge(kernel: Kernel) -> Kernel:
     return kernel
 
 
-# ---- where a barrier may stand ------------------------------------------------------------------------------------
-def check_barriers(kernel: Kernel) -> None:
-    """Refuse a barrier in control flow that is not block-uniform, lanes that ended their item aside."""
+# ---- where operations may stand -----------------------------------------------------------------------------------
+def check_places(kernel: Kernel) -> None:
+    """Refuse a barrier in control flow that is not block-uniform, lanes that ended their item aside.
+
+    Refuse a cross-lane operation in what is evaluated lazily, where lanes may differ in whether they evaluate it.
+    """
     levels = analyse(kernel.body, kernel.scalars, kernel.subgroup_size, ignore_exits=True).level
 
-    def visit(block: Block, branch: tuple[str, Loc] | None) -> None:
+    def visit(block: Block, branch: tuple[str, Loc] | None, lazy: str) -> None:
         for op in block.ops:
-            if OPCODES[op.opcode].effect & Effect.BARRIER and branch is not None:
+            effect = OPCODES[op.opcode].effect
+            if effect & (Effect.CROSS_LANE | Effect.BARRIER) and lazy:
+                raise CompileError(
+                    f"{op.opcode}() where it is evaluated only if {_LAZY[lazy]}",
+                    loc=op.loc,
+                    why="lanes meet in it, and not all that are active would come",
+                    hint="assign it to a variable first",
+                )
+            if effect & Effect.BARRIER and branch is not None:
                 kind, place = branch
                 raise CompileError(
-                    f"{op.attrs.get('called', op.opcode)}() stands in control flow that is not block-uniform",
+                    f"{op.opcode}() stands in control flow that is not block-uniform",
                     loc=op.loc,
                     why=f"the {kind} in line {place.line} may differ between the threads of a block, "
                     "and a barrier must be reached by all of them",
                     hint=f"move it out of the {kind}, or make the condition the same in every thread of the block",
                 )
-            inner = branch
+            inner, lazily = branch, lazy
             if op.opcode in ("if", "loop") and not op.attrs.get("exit_guard"):
                 cond = op.operands[0] if op.opcode == "if" else op.regions[0].yields[0]
                 if levels[cond] > Level.BLOCK:
                     inner = (op.opcode, op.loc)
+                if levels[cond] > Level.SUBGROUP:
+                    lazily = lazy or op.attrs.get("lazy", "")
             for region in op.regions:
-                visit(region, inner)
+                visit(region, inner, lazily)
 
-    visit(kernel.body, None)
+    visit(kernel.body, None, "")
+
+
+_LAZY = {
+    "and": "the left side of `and` is true",
+    "or": "the left side of `or` is false",
+    "ternary": "the condition picks it",
+}
 
 
 # ---- the pass -----------------------------------------------------------------------------------------------------

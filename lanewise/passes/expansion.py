@@ -47,7 +47,7 @@ class _Expand:
     def expansion(self, op: Op, row: SimtOp) -> None:
         """Emit the expansion aside, then what it emitted in turn, as it may use other operations."""
         assert row.expand is not None
-        attrs = {k: v for k, v in op.attrs.items() if k != "called"}
+        attrs = dict(op.attrs)
         if op.regions:
             attrs["region"] = clone_op(op, dict(self.names)).regions[0]
         operands = renamed(self.names, op.operands)

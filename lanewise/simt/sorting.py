@@ -22,7 +22,7 @@ from .op import CROSS_LANE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs
 from .trees import Values
 
 
-def _network(log2_size: int) -> Iterator[tuple[int, int]]:
+def network(log2_size: int) -> Iterator[tuple[int, int]]:
     """The steps of the network: (run, distance)."""
     for stage in range(1, log2_size + 1):
         for step in reversed(range(stage)):
@@ -42,7 +42,7 @@ def _sort(lanes: Lanes, pairs: Leaves, log2_size: int) -> Leaves:
     size = 1 << log2_size
     mine = lanes.lane % size
     absent = ~lanes.mask
-    for run, distance in _network(log2_size):
+    for run, distance in network(log2_size):
         keeps_small = ((mine & distance) == 0) == ((mine & run & (size - 1)) == 0)
         *other, other_absent = folds.take((*pairs, absent), lanes.lane ^ distance)
         small, large = folds.choose(keeps_small, pairs, tuple(other)), folds.choose(keeps_small, tuple(other), pairs)
@@ -70,7 +70,7 @@ def _expand_sort(b: Builder, active: Value | None, pairs: Values, log2_size: int
     """`absent`, true in lanes that are not active, is carried along as the first of the keys."""
     size, mine = 1 << log2_size, emit.lane_in_tile(b, log2_size)
     carried = pairs if active is None else (*pairs, b.not_(active))
-    for run, distance in _network(log2_size):
+    for run, distance in network(log2_size):
         keeps_large = _has(b, mine, distance)
         if run < size:
             keeps_large = b("xor", keeps_large, _has(b, mine, run))

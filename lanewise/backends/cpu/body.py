@@ -106,6 +106,8 @@ class Body:
         return all(isinstance(self._forms[v], Uniform) for v in values)
 
     def define(self, value: Value, form: Form) -> None:
+        if self.W == 1 and isinstance(form, Strips):  # the analysis calls everything uniform
+            form = Uniform(self.extract(value.type, form.names[0], "0"))
         self._forms[value] = form
 
     def form(self, value: Value) -> Form:

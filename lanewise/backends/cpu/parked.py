@@ -20,8 +20,11 @@ JOB_WORDS = 8
 _WORK, _DONE, _JOB, _STOP, POOL_BYTES = 128, 256, 384, 392, 448  # the mutex comes first
 
 _SCRATCH = f"""\
-  %memory = alloca [{SCRATCH_BYTES + 64} x i8], align 64
-  %scratch = getelementptr i8, ptr %memory, i64 0
+  %memory = call ptr @malloc(i64 {SCRATCH_BYTES + 64})
+  %address = ptrtoint ptr %memory to i64
+  %offset = and i64 %address, 63
+  %padding = sub i64 64, %offset
+  %scratch = getelementptr i8, ptr %memory, i64 %padding
   %arena = getelementptr i8, ptr %scratch, i64 {SHARED_BYTES}
   call void @llvm.memset.p0.i64(ptr %arena, i8 0, i64 24, i1 false)
 """
@@ -36,6 +39,7 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_timedwait(ptr, ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @clock_gettime(i32, ptr)
+declare ptr @malloc(i64)
 declare void @free(ptr)
 
 ; The wall clock (it is the one that a timed wait goes by), in nanoseconds.
@@ -160,6 +164,7 @@ leave:
   call i32 @pthread_mutex_unlock(ptr %pool)
   %frames = load ptr, ptr %arena
   call void @free(ptr %frames)
+  call void @free(ptr %memory)
   ret void
 }}
 
@@ -229,6 +234,7 @@ out:
   %result = phi i64 [ %solo_rest, %solo ], [ 1, %together ], [ %answer, %finished ]
   %frames = load ptr, ptr %arena
   call void @free(ptr %frames)
+  call void @free(ptr %memory)
   ret i64 %result
 }}
 """

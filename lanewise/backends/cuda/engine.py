@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import cached_property
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from ...passes.host import compile_host
 from ..engine import Properties, View
 from .card import Allocation, card, count
 from .driver import call, driver
-from .launch import ITEMS, Loop, Passed, Plan, shaping_scalars, written_memories
+from .launch import Loop, Passed, Plan, shaping_scalars, written_memories
 from .modules import Compiler
-from .staging import staged
+from .staging import is_host, staged
 
 WARP = 32
 
@@ -100,13 +100,6 @@ class CudaEngine:
         return elapsed
 
 
-class _Plans(threading.local):
-    """Each thread's own: while the driver reads an argument block, another thread may launch."""
-
-    def __init__(self) -> None:
-        self.found: dict[tuple[Any, ...], Plan] = {}
-
-
 PLANS_KEPT = 64
 
 
@@ -129,56 +122,52 @@ class CudaExecutable:
             for place, value in enumerate(program.scalars)
             if value not in shaping and value in loop.passed
         ]
-        self._plans = _Plans()
 
     def launch(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int = 0) -> None:
         """Queue every parallel loop in turn on a stream; arrays in host memory are copied there and back."""
-        addresses: list[int] = []
-        key: list[Any] = [stream]
-        for address, shape, strides, owner in arrays:
-            if type(owner) is np.ndarray:
-                self._launch_staged(arrays, scalars, stream)
-                return
-            addresses.append(address)
-            key.append(shape)
-            key.append(strides)
-        for place in self._shaping:
-            key.append(_exact(scalars[place]))
-        plan = self._plans.found.get(tuple(key))
-        if plan is None:
-            plan = self._plan(tuple(key), arrays, scalars, stream)
-        plan.run(addresses, scalars)
+        if any(is_host(view) for view in arrays):
+            with staged(self._engine.card, arrays, self._written, stream) as moved:
+                self._plan(moved, scalars, stream).run(moved, scalars)
+        else:
+            self._plan(arrays, scalars, stream).run(arrays, scalars)
 
-    def _plan(
-        self, key: tuple[Any, ...], arrays: Sequence[View], scalars: Sequence[int | float], stream: int
-    ) -> Plan:
+    def queue(
+        self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int, plans: dict[Any, Plan]
+    ) -> None:
+        """Queue every parallel loop in turn on a stream, by a plan made when the same was launched before."""
+        # A plan is of one thread: while the driver reads its argument block, another thread may launch.
+        key: Any = (get_ident(), stream)
+        if self._shaping:
+            key += tuple(_exact(scalars[place]) for place in self._shaping)
+        plan = plans.get(key)
+        if plan is None:
+            if len(plans) >= PLANS_KEPT:
+                plans.clear()
+            plan = plans[key] = self._plan(arrays, scalars, stream)
+        plan.run(arrays, scalars)
+
+    def _plan(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int) -> Plan:
         words: list[int] = []
         places: list[int] = []
         for address, shape, strides, _ in arrays:
             places.append(len(words))
             words += (address, *shape, *strides)
-        values = self._host(scalars, [view.shape for view in arrays])
-        handle = driver().CUstream(stream)
-        sends = [send for loop, each in zip(self._loops, values, strict=True) for send in loop.sends(words, each, handle)]
-        plans = self._plans.found
-        if len(plans) >= PLANS_KEPT:
-            plans.clear()
-        plan = plans[key] = Plan(self._engine.card, sends, places, self._passed)
-        return plan
-
-    def _launch_staged(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int) -> None:
-        with staged(self._engine.card, arrays, self._written, stream) as moved:
-            self.launch(moved, scalars, stream)
+        launches = self._host(scalars, [view.shape for view in arrays])
+        sends = [
+            send
+            for loop, values in zip(self._loops, launches, strict=True)
+            for send in loop.sends(words, values, stream)
+        ]
+        return Plan(self._engine.card, sends, places, self._passed)
 
     @property
     def source(self) -> str:
-        """PTX."""
+        """PTX, a module a kernel."""
         from ..llvm.source import variants
-        from .codegen import emit_ptx
 
         compiler = self._engine.compiler
         kernels = variants(self._program, compiler.target, self._engine.properties.max_shared_bytes)
-        return emit_ptx(kernels, compiler.arch, compiler.ptx, ITEMS)
+        return "\n".join(map(compiler.ptx_of, kernels))
 
 
 def _exact(scalar: int | float) -> Any:

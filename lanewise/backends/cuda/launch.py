@@ -19,15 +19,14 @@ import numpy as np
 from ...dtypes import DType
 from ...ir import OPCODES, Effect, Op, Program, Value
 from ...passes.outline import captured_scalars
+from ..engine import View
 from .card import Card
-from .driver import driver, failure, last
+from .driver import driver, failure, last, launch_function
 from .modules import Compiler, Function
 
-ITEMS = 8
-"""Logical blocks a thread carries at a time: with so many loads in flight, the memory's latency is covered."""
 MAX_GRID = 2**31 - 1
 SMALL = 2
-"""Below so many hardware blocks of a loop on each multiprocessor the whole loop runs in one launch, unsplit."""
+"""Below so many blocks of a loop for each multiprocessor the whole loop runs in one launch, unsplit."""
 
 _PACKED = {"f16": "e6x", "f32": "f4x", "f64": "d"}
 _WRONG_CONTEXT = (201, 400)  # CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_HANDLE
@@ -50,12 +49,19 @@ def fitting(value: int | float, dtype: DType) -> int | float:
 class Send:
     """One launch of one variant, ready but for the arrays' addresses and the scalars that are passed on."""
 
-    def __init__(self, loop: Loop, function: Function, grid: int, block: bytes, stream: Any) -> None:
+    def __init__(self, loop: Loop, function: Function, grid: int, block: bytes, stream: int) -> None:
         self.loop, self.function, self.grid = loop, function, grid
         self.block = (ctypes.c_int64 * (len(block) // 8)).from_buffer_copy(block)
         self._list = (ctypes.c_void_p * 1)(ctypes.addressof(self.block))
-        parameters = ctypes.addressof(self._list)
-        self.call = (function.handle, grid, 1, 1, function.threads, 1, 1, function.shared_bytes, stream, parameters, 0)
+        sizes = (grid, 1, 1, function.threads, 1, 1, function.shared_bytes)
+        # Objects of ctypes: nothing is left to convert at the launch.
+        self.call = (
+            ctypes.c_void_p(int(function.handle)),
+            *map(ctypes.c_uint, sizes),
+            ctypes.c_void_p(stream),
+            self._list,
+            ctypes.c_void_p(0),
+        )
 
     def __str__(self) -> str:
         function = self.function
@@ -81,7 +87,7 @@ class Loop:
         self._layout = struct.Struct(f"<{words}q{''.join(slot_format(t) for t in self._types)}3q")
         self.passed: Mapping[Value, int] = {v: 8 * (words + place) for place, v in enumerate(scalars)}
         """The offset in the argument block of each of the program's scalars that this loop reads."""
-        self._small = SMALL * card.limits.multiprocessors
+        self._multiprocessors = card.limits.multiprocessors
         self._lock = threading.RLock()
         self._functions: dict[bool, Function] = {}
         self._whole_blocks = self._block_dim % self._width == 0
@@ -89,12 +95,10 @@ class Loop:
     def _function(self, regular: bool) -> Function:
         with self._lock:
             if regular not in self._functions:
-                self._functions[regular] = self._compiler.function(
-                    self._program, self._number, regular=regular, items=ITEMS if regular else 1
-                )
+                self._functions[regular] = self._compiler.function(self._program, self._number, regular=regular)
         return self._functions[regular]
 
-    def sends(self, words: Sequence[int], values: Sequence[int | float], stream: Any) -> Iterator[Send]:
+    def sends(self, words: Sequence[int], values: Sequence[int | float], stream: int) -> Iterator[Send]:
         """The launches for the arrays' words of the argument block and the host's values."""
         extents = [values[place] for place in self._extents]
         total = int(prod(extents))
@@ -106,7 +110,7 @@ class Loop:
         for regular, first, end in ((True, 0, full), (False, full, blocks)):
             if first < end:
                 function = self._function(regular)
-                grid = min(-(-(end - first) // function.items), MAX_GRID)
+                grid = min(-(-(end - first) // function.items), function.waves * self._multiprocessors, MAX_GRID)
                 yield Send(self, function, grid, self._layout.pack(*words, *values, first, end, grid), stream)
 
     def _full_blocks(self, total: int, row: int) -> int:
@@ -118,7 +122,7 @@ class Loop:
         if not self._whole_blocks or (len(self._extents) > 1 and row % self._width):
             return 0
         full, rest = divmod(total, self._block_dim)
-        return 0 if rest and full < self._small else full
+        return 0 if rest and full < SMALL * self._multiprocessors else full
 
 
 class Plan:
@@ -126,20 +130,20 @@ class Plan:
 
     def __init__(self, card: Card, sends: Sequence[Send], addresses: Sequence[int], passed: Sequence[Passed]) -> None:
         self._card = card
-        self._launch = driver().cuLaunchKernel
+        self._launch = launch_function()
         self._sends = [(send, send.block, send.call, [p for p in passed if p.loop is send.loop]) for send in sends]
         self._addresses = addresses  # the word of the argument block for each array's address
 
-    def run(self, arrays: Sequence[int], scalars: Sequence[int | float]) -> None:
+    def run(self, arrays: Sequence[View], scalars: Sequence[int | float]) -> None:
         """Launch with the arrays' addresses and the program's scalars."""
         places, launch, card = self._addresses, self._launch, self._card
         for send, block, call, passed in self._sends:
-            for place, address in zip(places, arrays):  # noqa: B905  on the path of every launch
-                block[place] = address
+            for place, view in zip(places, arrays, strict=True):
+                block[place] = view[0]  # its address
             for scalar in passed:
                 scalar.write(block, scalars)
             last.launch = send
-            code = launch(*call)[0] if card.alone or card.is_current() else _WRONG_CONTEXT[0]
+            code = launch(*call) if card.alone or card.is_current() else _WRONG_CONTEXT[0]
             if code:
                 self._launch_elsewhere(send, code)
 
@@ -147,7 +151,7 @@ class Plan:
         """A launch that failed, perhaps because the thread's current context is not that of this GPU."""
         if code in _WRONG_CONTEXT:
             with self._card.adopted():
-                (code,) = self._launch(*send.call)
+                code = self._launch(*send.call)
         if code:
             raise failure(driver(), code, f"{send} failed")
 
@@ -188,8 +192,6 @@ def shaping_scalars(program: Program) -> set[Value]:
 def written_memories(program: Program) -> list[bool]:
     """For each of the program's memories, whether a kernel may write to it."""
     changed = {
-        op.attrs["mem"]
-        for op in program.body.walk()
-        if "mem" in op.attrs and OPCODES[op.opcode].effect & Effect.WRITES
+        op.attrs["mem"] for op in program.body.walk() if "mem" in op.attrs and OPCODES[op.opcode].effect & Effect.WRITES
     }
     return [memory in changed for memory in program.memories]

@@ -6,15 +6,14 @@ import ctypes
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from ...cache import Entry, fetch
 from ...errors import DeviceError
-from ...ir import Program, to_text
+from ...ir import Kernel, Program, to_text
 from .card import Card
 from .driver import call, driver, failure
-from .target import STATIC_SHARED_LIMIT
+from .target import STATIC_SHARED_LIMIT, CudaTarget
 
 # Capabilities that LLVM knows, and the version of PTX that each came with (PTX ISA, release notes).  Code for one runs
 # on every later GPU.
@@ -62,6 +61,8 @@ class Function:
     """Threads of a hardware block."""
     items: int
     """Logical blocks that a thread carries at a time."""
+    waves: int
+    """The most hardware blocks of a launch, for each multiprocessor."""
     shared_bytes: int
     """Shared memory to ask for at the launch."""
     module: Any
@@ -76,38 +77,38 @@ class Compiler:
         self.arch = architecture(card.limits.capability)
         self.driver_version = int(call("cuDriverGetVersion"))
         self.ptx = ptx_version(self.driver_version)
+        self.target = CudaTarget(self.arch)
 
-    @cached_property
-    def target(self) -> Any:
-        from .target import CudaTarget
-
-        return CudaTarget(self.arch)
-
-    def function(self, program: Program, number: int, *, regular: bool, items: int) -> Function:
+    def function(self, program: Program, number: int, *, regular: bool) -> Function:
         """One variant of the `number`-th parallel loop, from the disk cache where it was compiled before."""
-        flags = f"{number} {'regular' if regular else 'general'} {items}"
+        flags = f"{number} {'regular' if regular else 'general'}"
         target = f"{self.arch} ptx {self.ptx} driver {self.driver_version} sm_{self.card.limits.capability}"
-        entry = fetch(
-            (to_text(program), flags, target), lambda: self._compile(program, number, regular=regular, items=items)
-        )
+        entry = fetch((to_text(program), flags, target), lambda: self._compile(program, number, regular=regular))
         return self._load(entry)
 
-    def _compile(self, program: Program, number: int, *, regular: bool, items: int) -> Entry:
+    def _compile(self, program: Program, number: int, *, regular: bool) -> Entry:
         from ...passes import prepare  # a process that finds its kernels on disk needs neither these nor LLVM
-        from ..llvm.kernel import can_interleave
         from ..llvm.target import entry_name
-        from .codegen import emit_ptx
+        from .schedule import schedule
 
         limit = self.card.limits.max_shared_bytes
         kernel = prepare(program, number, regular=regular, natives=self.target.keeps, max_shared_bytes=limit)
-        items = items if can_interleave(kernel) else 1
+        chosen = schedule(kernel)
         header = {
             "name": entry_name(kernel),
             "threads": self.target.threads(kernel),
-            "items": items,
+            "items": chosen.items,
+            "waves": chosen.waves,
             "shared_bytes": kernel.shared_bytes if kernel.shared_bytes > STATIC_SHARED_LIMIT else 0,
         }
-        return Entry(self.assemble(emit_ptx([kernel], self.arch, self.ptx, items)), header)
+        return Entry(self.assemble(self.ptx_of(kernel)), header)
+
+    def ptx_of(self, kernel: Kernel) -> str:
+        """The PTX of a kernel as it is launched."""
+        from .codegen import emit_ptx
+        from .schedule import schedule
+
+        return emit_ptx([kernel], self.arch, self.ptx, schedule(kernel).items)
 
     def assemble(self, ptx: str) -> bytes:
         """PTX to the GPU's machine code, by the driver's own assembler."""

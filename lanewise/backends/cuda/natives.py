@@ -15,6 +15,7 @@ from ...simt.algebra import MONOIDS
 from ..llvm.arithmetic import convert
 from ..llvm.target import Native
 from ..llvm.text import Writer, literal, scalar_type
+from .sorting import SORTS
 
 WARP = 5  # log2 of its size
 FULL = "i32 -1"
@@ -60,7 +61,7 @@ def _match_any(w: Writer, op: Op, args: Sequence[str], mask: str | None) -> str:
 
 def natives_of(capability: int) -> dict[str, Native]:
     """What a compute capability (90 for sm_90) has."""
-    found = {"subgroup.match_any": Native(lambda op: op.operands[0].type.is_int, _match_any)}
+    found = {"subgroup.match_any": Native(lambda op: op.operands[0].type.is_int, _match_any), **SORTS}
     if capability >= 80:
         found |= {f"subgroup.{kind}_{name}": _reduction(name) for kind in ("reduce", "reduce_all") for name in REDUX}
     return found

@@ -48,13 +48,11 @@ class SassWriter(PtxWriter):
 
     def load(self, program: Program, debug: bool) -> SourceExecutable:
         from .card import card
-        from .launch import ITEMS
         from .modules import Compiler
 
         compiler = Compiler(card(0))
         kernels = variants(program, compiler.target, self.properties.max_shared_bytes)
-        ptx = emit_ptx(kernels, compiler.arch, compiler.ptx, ITEMS)
-        return SourceExecutable(disassemble(compiler.assemble(ptx)))
+        return SourceExecutable("\n".join(disassemble(compiler.assemble(compiler.ptx_of(k))) for k in kernels))
 
 
 def disassemble(cubin: bytes) -> str:

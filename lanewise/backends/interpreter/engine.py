@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import dtypes
 from ...ir import Kernel, Memory, Op, Program, to_text
-from ...passes.convergence import check_barriers
+from ...passes.convergence import check_places
 from ...passes.layout import layout
 from ...passes.outline import outline, parallel_loops
 from ...simt.op import Arr, Lanes
@@ -43,7 +43,7 @@ class InterpreterEngine:
         """Nothing to compile: a program is its own executable."""
         for number in range(len(parallel_loops(program))):
             kernel = outline(program, number, regular=False)
-            check_barriers(kernel)
+            check_places(kernel)
             layout(kernel, self.properties.max_shared_bytes)
         return InterpretedProgram(program)
 

@@ -164,7 +164,8 @@ class Emitter:
             raise self.target.unsupported(op, "it has no code for it")
         if op.results:
             assert result is not None
-            item.names[op.result] = result
+            results = (result,) if isinstance(result, str) else result
+            item.names.update(zip(op.results, results, strict=True))
 
     def region(self, block: Block, item: Item) -> list[str]:
         """Emit a region here; the names of what it yields."""

@@ -27,11 +27,11 @@ class Native:
     """An operation that the hardware does better than its expansion.
 
     `accepts` says for which operations (their types, their tile); `emit` is given the operands and the active mask,
-    None where all lanes are active, and returns the result.
+    None where all lanes are active, and returns the result, or the tuple of several.
     """
 
     accepts: Callable[[Op], bool]
-    emit: Callable[[Writer, Op, Sequence[str], str | None], str]
+    emit: Callable[[Writer, Op, Sequence[str], str | None], str | tuple[str, ...]]
 
 
 class Target(ABC):
