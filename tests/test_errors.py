@@ -99,10 +99,15 @@ def kernel_of(source: str) -> FunctionType:
 
 def error_of(source: str, specs: tuple[Spec, ...] = SPECS, options: Options = OPTIONS) -> LanewiseError:
     with pytest.raises(LanewiseError) as caught:
-        program = translate(kernel_of(source), specs, options).program
-        for number in range(len(parallel_loops(program))):
-            check_places(outline(program, number, regular=False))
+        compile_front(source, specs, options)
     return caught.value
+
+
+def compile_front(source: str, specs: tuple[Spec, ...], options: Options) -> None:
+    """As far as what the user may have written wrong is concerned."""
+    program = translate(kernel_of(source), specs, options).program
+    for number in range(len(parallel_loops(program))):
+        check_places(outline(program, number, regular=False))
 
 
 def in_loop(body: str) -> str:

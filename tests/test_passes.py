@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from typing import Any
 
 import pytest
@@ -194,10 +195,9 @@ def test_where_a_barrier_may_stand(place: str, fits: bool, tmp_path: Any) -> Non
     )
     path = tmp_path / "barrier.py"
     path.write_text(source)
-    space: dict[str, Any] = {}
-    exec(compile(source, str(path), "exec"), space)
+    function = runpy.run_path(str(path))["kernel"]
     if fits:
-        convergent(prepared(space["kernel"], F32))
+        convergent(prepared(function, F32))
     else:
         with pytest.raises(lw.CompileError, match="not block-uniform"):
-            prepared(space["kernel"], F32)
+            prepared(function, F32)

@@ -289,9 +289,10 @@ def count_up():
 
 
 def test_a_closed_over_array_is_the_one_that_its_name_means_at_the_launch(device: lw.Device) -> None:
-    global field  # noqa: PLW0603  what a notebook does
+    global field
     first, second = lw.field(lw.i32, 5), lw.field(lw.i32, 5)
-    for field in (first, second, second, first, second):
+    for chosen in (first, second, second, first, second):
+        field = chosen
         count_up()
     assert first.to_numpy().tolist() == [2] * 5
     assert second.to_numpy().tolist() == [3] * 5

@@ -1,0 +1,333 @@
+"""lanewise on an NVIDIA GPU beside a device copy, CUDA C++, torch and CuPy, in one run.
+
+    python benchmarks/gpu.py [--size 268435456] [--json FILE]
+
+Times are medians of device times between two events; the host's times are the best of several rounds.  CUDA C++ is
+measured where nvcc is found, torch and CuPy where they are installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import lanewise as lw
+from lanewise.simt import block, subgroup
+
+Floats = lw.types.ndarray(dtype=lw.f32, ndim=1)
+Ints = lw.types.ndarray(dtype=lw.i32, ndim=1)
+Longs = lw.types.ndarray(dtype=lw.i64, ndim=1)
+UNROLL = 8
+ROUNDS = 1000
+
+
+# ---- kernels --------------------------------------------------------------------------------------------------------
+@lw.kernel
+def reduce_add(x: Floats, out: Floats):
+    lw.loop_config(block_dim=256)
+    for i in range(x.shape[0]):
+        total = subgroup.reduce_add(x[i])
+        if subgroup.invocation_id() == 0:
+            out[i // subgroup.group_size()] = total
+
+
+@lw.kernel
+def inclusive_add(x: Floats, out: Floats):
+    lw.loop_config(block_dim=256)
+    for i in range(x.shape[0]):
+        out[i] = subgroup.inclusive_add(x[i])
+
+
+@lw.kernel
+def bitonic_sort_kv(keys: Floats, values: Ints, keys_out: Floats, values_out: Ints):
+    lw.loop_config(block_dim=256)
+    for i in range(keys.shape[0]):
+        key, value = subgroup.bitonic_sort_kv(keys[i], values[i])
+        keys_out[i] = key
+        values_out[i] = value
+
+
+@lw.kernel
+def clear(out: Floats):
+    for i in range(out.shape[0]):
+        out[i] = 0.0
+
+
+@lw.kernel
+def sum_all(x: Floats, out: Floats, threads: lw.i32):
+    """Each thread adds every `threads`-th element, several at a time; then its block; then one atomic a block."""
+    lw.loop_config(block_dim=256)
+    for t in range(threads):
+        partial = lw.Vector([0.0] * UNROLL)
+        i = t
+        while i < x.shape[0] - (UNROLL - 1) * threads:
+            for k in lw.static(range(UNROLL)):
+                partial[k] += x[i + k * threads]
+            i += UNROLL * threads
+        while i < x.shape[0]:
+            partial[0] += x[i]
+            i += threads
+        total = 0.0
+        for k in lw.static(range(UNROLL)):
+            total += partial[k]
+        total = block.reduce_add(total)
+        if block.thread_idx() == 0:
+            out[0] += total
+
+
+@lw.kernel
+def cycles(operation: lw.template(), values: Ints, taken: Longs, rounds: lw.i32):
+    for i in range(values.shape[0]):
+        v = values[i]
+        start = lw.simt.clock()
+        for r in range(rounds):
+            v += operation(v, r)
+        taken[i] = lw.cast(lw.simt.clock() - start, lw.i64)
+        values[i] = v
+
+
+@lw.func
+def ballot_low(v, r):
+    return lw.cast(subgroup.ballot_first_n(v > r, 32), lw.i32)
+
+
+@lw.func
+def match_low(v, r):
+    return lw.cast(subgroup.match_any(v), lw.i32)
+
+
+@lw.func
+def add_all(v, r):
+    return subgroup.reduce_all_add(v)
+
+
+@lw.func
+def max_all(v, r):
+    return subgroup.reduce_all_max(v)
+
+
+CYCLES = {"reduce_all_add": add_all, "reduce_all_max": max_all, "match_any": match_low, "ballot": ballot_low}
+
+
+@lw.kernel
+def add(c: Floats, a: Floats, b: Floats):
+    for i in range(c.shape[0]):
+        c[i] = a[i] + b[i]
+
+
+# ---- measuring ------------------------------------------------------------------------------------------------------
+def seconds(launch: Callable[[], object], runs: int = 15) -> float:
+    """The median device time of a launch on the default stream."""
+    engine: Any = lw.current_device().engine
+    times: list[float] = []
+    for _ in range(3):
+        launch()
+    for _ in range(runs):
+        start = engine.mark()
+        launch()
+        end = engine.mark()
+        lw.sync()
+        times.append(engine.seconds(start, end))
+    return statistics.median(times)
+
+
+def host_microseconds(launch: Callable[[], object], calls: int = 500, rounds: int = 9) -> float:
+    """The time of a call on the host while the GPU keeps up."""
+    best = float("inf")
+    for _ in range(rounds):
+        lw.sync()
+        start = time.perf_counter()
+        for _ in range(calls):
+            launch()
+        best = min(best, (time.perf_counter() - start) / calls)
+        lw.sync()
+    return best * 1e6
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure, and those beside it."""
+
+    work: str
+    unit: str
+    ours: float
+    others: dict[str, float]
+    more_is_better: bool = True
+
+    def ratio(self, other: float) -> float:
+        """How many times as good as the other."""
+        return self.ours / other if self.more_is_better else other / self.ours
+
+
+def naive(size: int, pairs: int) -> dict[str, Any]:
+    """What CUDA C++ takes, where it can be compiled."""
+    compiler = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+    if compiler is None:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "naive"
+        source = Path(__file__).with_name("naive.cu")
+        subprocess.run([compiler, "-O3", "-std=c++17", "-arch=native", source, "-o", program], check=True)
+        done = subprocess.run([program, str(size), str(pairs)], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def library(name: str) -> Any:
+    """A module that may be missing."""
+    try:
+        return __import__(name)
+    except ImportError:
+        return None
+
+
+def rows(size: int, pairs: int) -> Iterator[Row]:
+    cpp, torch, cupy = naive(size, pairs), library("torch"), library("cupy")
+    rng = np.random.default_rng(1)
+    x, out = lw.from_numpy(rng.random(size, np.float32)), lw.ndarray(lw.f32, size)
+    values, values_out = lw.from_numpy(rng.integers(0, 1 << 16, pairs, np.int32)), lw.ndarray(lw.i32, pairs)
+    keys, keys_out = lw.from_numpy(rng.random(pairs, np.float32)), lw.ndarray(lw.f32, pairs)
+
+    def rate(count: float, took: float) -> float:
+        return count / took * 1e-9
+
+    def beside(name: str, count: float) -> dict[str, float]:
+        return {"CUDA C++": rate(count, cpp[name])} if cpp else {}
+
+    copies: dict[str, float] = {}
+    if cupy is not None:
+        source, target = cupy.asarray(x), cupy.asarray(out)
+        copies["device copy"] = rate(8 * size, seconds(lambda: cupy.copyto(target, source)))
+    elif cpp:
+        copies["device copy"] = rate(8 * size, cpp["copy"])
+
+    read = 4 * size + size // 8
+    yield Row(
+        "reduce_add f32", "GB/s", rate(read, seconds(lambda: reduce_add(x, out))), copies | beside("reduce_add", read)
+    )
+    both = 8 * size
+    took = seconds(lambda: inclusive_add(x, out))
+    yield Row("inclusive_add f32", "GB/s", rate(both, took), copies | beside("inclusive_add", both))
+    took = seconds(lambda: bitonic_sort_kv(keys, values, keys_out, values_out))
+    others = {"CUDA C++": cpp["bitonic_sort_kv"] * 1e3} if cpp else {}
+    yield Row(f"bitonic_sort_kv f32 / i32, {pairs >> 20} Mi", "ms", took * 1e3, others, more_is_better=False)
+
+    threads = 8 * 256 * lw.current_device().engine.card.limits.multiprocessors  # type: ignore[attr-defined]
+
+    def whole_sum() -> None:
+        clear(one)
+        sum_all(x, one, threads)
+
+    one = lw.ndarray(lw.f32, 1)
+    others = {"CUB": rate(4 * size, cpp["cub_sum"])} if cpp else {}
+    if torch is not None:
+        tensor = torch.as_tensor(x, device="cuda")
+        others["torch.sum"] = rate(4 * size, seconds(tensor.sum))
+    if cupy is not None:
+        others["cupy.sum"] = rate(4 * size, seconds(cupy.asarray(x).sum))
+    yield Row("sum to one value", "GB/s", rate(4 * size, seconds(whole_sum)), others)
+    expected = float(x.to_numpy().sum(dtype=np.float64))
+    assert abs(one[0] - expected) < 1e-4 * expected, (one[0], expected)
+
+    taken, lanes = lw.ndarray(lw.i64, 32), lw.ndarray(lw.i32, 32)
+    for name, operation in CYCLES.items():
+        for _ in range(3):
+            cycles(operation, lanes, taken, ROUNDS)
+        others = {"CUDA C++": cpp["cycles"][name]} if cpp else {}
+        yield Row(f"{name} i32, a round of a loop", "cycles", taken[0] / ROUNDS, others, more_is_better=False)
+
+    small = [lw.ndarray(lw.f32, 256) for _ in range(3)]
+    others = {"bare cuLaunchKernel": bare_launch(small)}
+    if cupy is not None:
+        raw = cupy.RawKernel(
+            'extern "C" __global__ void add(float *c, float *a, float *b, int n)'
+            "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) c[i] = a[i] + b[i]; }",
+            "add",
+        )
+        arguments = (*(cupy.asarray(a) for a in small), np.int32(256))
+        others["CuPy RawKernel"] = host_microseconds(lambda: raw((2,), (128,), arguments))
+    took = host_microseconds(lambda: add(*small))
+    yield Row("launch, 3 lw.ndarray, on the host", "us", took, others, more_is_better=False)
+    if torch is not None:
+        tensors = [torch.zeros(256, device="cuda") for _ in range(3)]
+        took = host_microseconds(lambda: add(*tensors))
+        yield Row("launch, 3 torch tensors, on the host", "us", took, others, more_is_better=False)
+    for name, took in first_calls().items():
+        yield Row(name, "ms", took, {}, more_is_better=False)
+
+
+def bare_launch(arrays: list[lw.ndarray]) -> float:
+    """The driver's part of the same launch, with arguments made before."""
+    add(*arrays)
+    (loaded,) = [found for found in lw.current_device().compiled[add].values() if found.plans]
+    (plan,) = loaded.plans.values()
+    ((_, _, call, _),) = plan._sends
+    return host_microseconds(lambda: plan._launch(*call))
+
+
+FIRST_CALL = """
+import time, numpy as np, lanewise as lw, gpu
+device = lw.init(lw.cuda)
+x, out = lw.ndarray(lw.f32, 1024), lw.ndarray(lw.f32, 1024)
+lw.sync()
+start = time.perf_counter()
+gpu.reduce_add(x, out)
+lw.sync()
+print((time.perf_counter() - start) * 1e3)
+"""
+
+
+def first_calls() -> dict[str, float]:
+    """The first call of a kernel in a new process, without and with its code in the disk cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(__file__).parent
+        path = os.pathsep.join([str(here), str(here.parent), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "LANEWISE_CACHE_DIR": folder, "CUDA_CACHE_DISABLE": "1", "PYTHONPATH": path}
+        command = [sys.executable, "-c", FIRST_CALL]
+
+        def run() -> float:
+            done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+            return float(done.stdout.split()[-1])
+
+        cold = run()
+        return {
+            "first call, cold": cold,
+            "first call, new process, warm cache": statistics.median(run() for _ in range(3)),
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=1 << 28, help="elements of the arrays")
+    parser.add_argument("--pairs", type=int, default=1 << 26, help="pairs to sort")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    arguments = parser.parse_args()
+    device = lw.init(lw.cuda)
+    found = list(rows(arguments.size, arguments.pairs))
+    table = Table(title=f"{device.name}, {arguments.size * 4 >> 20} MiB of f32")
+    for name, side in (("work", "left"), ("unit", "left"), ("lanewise", "right"), ("beside (times as good)", "left")):
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    for row in found:
+        others = ", ".join(f"{name} {other:.4g} ({row.ratio(other):.2f})" for name, other in row.others.items())
+        table.add_row(row.work, row.unit, f"{row.ours:.4g}", others)
+    Console(width=150).print(table)
+    if arguments.json:
+        arguments.json.write_text(json.dumps([vars(row) for row in found], indent=2))
+
+
+if __name__ == "__main__":
+    main()
