@@ -55,7 +55,7 @@ class _Expand:
         with self.b.at(Block()) as aside:
             self.b.loc = op.loc
             made = row.expand(self.b, mask, *operands, **attrs)
-        results = () if made is None else made if isinstance(made, tuple) else (made,)
+        results: tuple[Value, ...] = () if made is None else made if isinstance(made, tuple) else (made,)
         for inner in aside.ops:
             self.op(inner)
         for old, new in zip(op.results, results, strict=True):
