@@ -1,5 +1,6 @@
 # make demo    set up and run the demonstration
 # make test    set up, then ruff, pyright and pytest
+# make test-gpu, make bench-gpu    the same tests, and the benchmarks, on an NVIDIA GPU
 # make clean   remove the virtual environment with everything in it, caches included
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ export XDG_CACHE_HOME := $(CURDIR)/$(VENV)/.cache
 export RUFF_CACHE_DIR := $(XDG_CACHE_HOME)/ruff
 export MPLCONFIGDIR   := $(XDG_CACHE_HOME)/matplotlib
 
-.PHONY: demo test lint types unit clean
+.PHONY: demo test lint types unit test-gpu bench-gpu clean
 
 demo: $(VENV)/.demo
 	$(BIN)/lanewise demo
@@ -28,11 +29,19 @@ types: $(VENV)/.test
 unit: $(VENV)/.test
 	$(BIN)/pytest -p no:cacheprovider
 
+# What must hold on every device runs on the GPU alone; then its own tests, and the fuzz tests beside the interpreter.
+test-gpu: $(VENV)/.gpu
+	LANEWISE_TEST_ARCHES=cuda $(BIN)/pytest -p no:cacheprovider tests/ops tests/test_control_flow.py tests/test_language.py tests/gpu
+	LANEWISE_TEST_ARCHES=cuda LANEWISE_FUZZ_EXAMPLES=$(or $(EXAMPLES),300) $(BIN)/pytest -p no:cacheprovider tests/fuzz
+
+bench-gpu: $(VENV)/.gpu
+	$(BIN)/python benchmarks/gpu.py
+
 clean:
 	rm -rf $(VENV)
 
 # One stamp for each set of dependencies: an unchanged pyproject.toml is not installed again.
-$(VENV)/.demo $(VENV)/.test: $(VENV)/.%: pyproject.toml | $(BIN)/python
+$(VENV)/.demo $(VENV)/.test $(VENV)/.gpu: $(VENV)/.%: pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[$*]'
 	@touch $@
 

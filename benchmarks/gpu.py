@@ -32,8 +32,9 @@ from lanewise.simt import block, subgroup
 Floats = lw.types.ndarray(dtype=lw.f32, ndim=1)
 Ints = lw.types.ndarray(dtype=lw.i32, ndim=1)
 Longs = lw.types.ndarray(dtype=lw.i64, ndim=1)
-UNROLL = 8
-ROUNDS = 1000
+BLOCK = 256
+UNROLL = 8  # of the loops whose rounds are timed
+ROUNDS = 1024
 
 
 # ---- kernels --------------------------------------------------------------------------------------------------------
@@ -69,21 +70,21 @@ def clear(out: Floats):
 
 
 @lw.kernel
-def sum_all(x: Floats, out: Floats, threads: lw.i32):
-    """Each thread adds every `threads`-th element, several at a time; then its block; then one atomic a block."""
-    lw.loop_config(block_dim=256)
+def sum_all(x: Floats, out: Floats, threads: lw.i32, loads: lw.template()):
+    """Blocks take turns at runs of `loads * BLOCK` elements, of which each thread has `loads` in flight."""
+    lw.loop_config(block_dim=BLOCK)
     for t in range(threads):
-        partial = lw.Vector([0.0] * UNROLL)
-        i = t
-        while i < x.shape[0] - (UNROLL - 1) * threads:
-            for k in lw.static(range(UNROLL)):
-                partial[k] += x[i + k * threads]
-            i += UNROLL * threads
-        while i < x.shape[0]:
-            partial[0] += x[i]
-            i += threads
+        partial = lw.Vector([0.0] * loads)
+        i = t // BLOCK * (loads * BLOCK) + t % BLOCK
+        while i < x.shape[0] - (loads - 1) * BLOCK:
+            for k in lw.static(range(loads)):
+                partial[k] += x[i + k * BLOCK]
+            i += loads * threads
+        for k in lw.static(range(loads)):  # the last run, where it is a part of one
+            if i + k * BLOCK < x.shape[0]:
+                partial[k] += x[i + k * BLOCK]
         total = 0.0
-        for k in lw.static(range(UNROLL)):
+        for k in lw.static(range(loads)):
             total += partial[k]
         total = block.reduce_add(total)
         if block.thread_idx() == 0:
@@ -95,8 +96,9 @@ def cycles(operation: lw.template(), values: Ints, taken: Longs, rounds: lw.i32)
     for i in range(values.shape[0]):
         v = values[i]
         start = lw.simt.clock()
-        for r in range(rounds):
-            v += operation(v, r)
+        for r in range(rounds // UNROLL):
+            for k in lw.static(range(UNROLL)):
+                v += operation(v, r + k)
         taken[i] = lw.cast(lw.simt.clock() - start, lw.i64)
         values[i] = v
 
@@ -132,18 +134,17 @@ def add(c: Floats, a: Floats, b: Floats):
 
 # ---- measuring ------------------------------------------------------------------------------------------------------
 def seconds(launch: Callable[[], object], runs: int = 15) -> float:
-    """The median device time of a launch on the default stream."""
+    """The median device time of a launch on the default stream, in a queue that is never empty."""
     engine: Any = lw.current_device().engine
-    times: list[float] = []
     for _ in range(3):
         launch()
+    marks: list[tuple[Any, Any]] = []
     for _ in range(runs):
         start = engine.mark()
         launch()
-        end = engine.mark()
-        lw.sync()
-        times.append(engine.seconds(start, end))
-    return statistics.median(times)
+        marks.append((start, engine.mark()))
+    lw.sync()
+    return statistics.median(engine.seconds(start, end) for start, end in marks)
 
 
 def host_microseconds(launch: Callable[[], object], calls: int = 500, rounds: int = 9) -> float:
@@ -226,11 +227,11 @@ def rows(size: int, pairs: int) -> Iterator[Row]:
     others = {"CUDA C++": cpp["bitonic_sort_kv"] * 1e3} if cpp else {}
     yield Row(f"bitonic_sort_kv f32 / i32, {pairs >> 20} Mi", "ms", took * 1e3, others, more_is_better=False)
 
-    threads = 8 * 256 * lw.current_device().engine.card.limits.multiprocessors  # type: ignore[attr-defined]
+    threads = 4 * BLOCK * lw.current_device().engine.card.limits.multiprocessors  # type: ignore[attr-defined]
 
     def whole_sum() -> None:
         clear(one)
-        sum_all(x, one, threads)
+        sum_all(x, one, threads, 16)
 
     one = lw.ndarray(lw.f32, 1)
     others = {"CUB": rate(4 * size, cpp["cub_sum"])} if cpp else {}
@@ -243,7 +244,7 @@ def rows(size: int, pairs: int) -> Iterator[Row]:
     expected = float(x.to_numpy().sum(dtype=np.float64))
     assert abs(one[0] - expected) < 1e-4 * expected, (one[0], expected)
 
-    taken, lanes = lw.ndarray(lw.i64, 32), lw.ndarray(lw.i32, 32)
+    taken, lanes = lw.ndarray(lw.i64, 32), lw.from_numpy(rng.integers(0, 1 << 16, 32, np.int32))
     for name, operation in CYCLES.items():
         for _ in range(3):
             cycles(operation, lanes, taken, ROUNDS)
@@ -281,13 +282,26 @@ def bare_launch(arrays: list[lw.ndarray]) -> float:
 
 FIRST_CALL = """
 import time, numpy as np, lanewise as lw, gpu
+import lanewise.frontend.translate, lanewise.passes
+from lanewise.backends.cuda import modules
 device = lw.init(lw.cuda)
 x, out = lw.ndarray(lw.f32, 1024), lw.ndarray(lw.f32, 1024)
 lw.sync()
+assembled = []
+assemble = modules.Compiler.assemble
+
+def timed(self, ptx):
+    start = time.perf_counter()
+    try:
+        return assemble(self, ptx)
+    finally:
+        assembled.append(time.perf_counter() - start)
+
+modules.Compiler.assemble = timed
 start = time.perf_counter()
 gpu.reduce_add(x, out)
 lw.sync()
-print((time.perf_counter() - start) * 1e3)
+print((time.perf_counter() - start) * 1e3, sum(assembled) * 1e3)
 """
 
 
@@ -299,14 +313,16 @@ def first_calls() -> dict[str, float]:
         environment = {**os.environ, "LANEWISE_CACHE_DIR": folder, "CUDA_CACHE_DISABLE": "1", "PYTHONPATH": path}
         command = [sys.executable, "-c", FIRST_CALL]
 
-        def run() -> float:
+        def run() -> list[float]:
             done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-            return float(done.stdout.split()[-1])
+            return [float(word) for word in done.stdout.split()[-2:]]
 
-        cold = run()
+        cold, assembler = run()
+        warm = statistics.median(run()[0] for _ in range(5))
         return {
-            "first call, cold": cold,
-            "first call, new process, warm cache": statistics.median(run() for _ in range(3)),
+            "first call, cold, without the driver's assembler": cold - assembler,
+            "the driver's assembler": assembler,
+            "first call, new process, warm cache": warm,
         }
 
 

@@ -60,6 +60,7 @@ __global__ void sort_pairs(const float *keys, const int *values, float *keys_out
 template <int OP> __global__ void cycles(int *out, long long *taken, int rounds) {
     int v = out[threadIdx.x];
     long long start = clock64();
+#pragma unroll 8
     for (int r = 0; r < rounds; ++r) {
         if (OP == 0) v += int(__reduce_add_sync(ALL, unsigned(v)));
         if (OP == 1) v += __reduce_max_sync(ALL, v);
@@ -70,26 +71,30 @@ template <int OP> __global__ void cycles(int *out, long long *taken, int rounds)
     out[threadIdx.x] = v;
 }
 
+constexpr int RUNS = 15;
+
 template <class F> double seconds(F launch) {
-    cudaEvent_t begin, end;
-    CHECK(cudaEventCreate(&begin));
-    CHECK(cudaEventCreate(&end));
     std::vector<float> times;
-    for (int run = 0; run < 18; ++run) {
-        CHECK(cudaEventRecord(begin));
+    cudaEvent_t marks[RUNS + 1];
+    for (auto &mark : marks) CHECK(cudaEventCreate(&mark));
+    for (int run = 0; run < 3; ++run) launch();
+    for (int run = 0; run < RUNS; ++run) {
+        CHECK(cudaEventRecord(marks[run]));
         launch();
-        CHECK(cudaEventRecord(end));
-        CHECK(cudaEventSynchronize(end));
+    }
+    CHECK(cudaEventRecord(marks[RUNS]));
+    CHECK(cudaEventSynchronize(marks[RUNS]));
+    for (int run = 0; run < RUNS; ++run) {
         float milliseconds;
-        CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
-        if (run >= 3) times.push_back(milliseconds);
+        CHECK(cudaEventElapsedTime(&milliseconds, marks[run], marks[run + 1]));
+        times.push_back(milliseconds);
     }
     std::sort(times.begin(), times.end());
     return times[times.size() / 2] * 1e-3;
 }
 
 template <int OP> double cycles_of(int *out, long long *taken) {
-    constexpr int ROUNDS = 1000;
+    constexpr int ROUNDS = 1024;
     long long found;
     for (int run = 0; run < 3; ++run) cycles<OP><<<1, 32>>>(out, taken, ROUNDS);
     CHECK(cudaMemcpy(&found, taken, sizeof found, cudaMemcpyDeviceToHost));

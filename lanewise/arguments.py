@@ -11,7 +11,7 @@ import inspect
 import math
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from types import FunctionType
 from typing import Any
@@ -33,7 +33,7 @@ from .views import Layout, as_numpy, describe, layout_of, view_of
 class Call:
     """One call, as its arguments are read."""
 
-    __slots__ = ("device", "key", "lent", "place", "scalars", "stream", "views")
+    __slots__ = ("current_stream", "device", "key", "lent", "place", "scalars", "stream", "views")
 
     def __init__(self) -> None:
         self.key: list[Any] = []
@@ -42,6 +42,7 @@ class Call:
         self.device: Device | None = None  # that of the device arrays seen so far
         self.lent = False  # whether there are arrays in host memory that have no device
         self.place: tuple[Arch, int] | None = None  # where other libraries' GPU arrays are
+        self.current_stream: Callable[[int], int | None]  # how to ask the first such library for its stream
         self.stream: int | None = None  # the stream that the call names, or that the first such library works on
 
 
@@ -103,12 +104,14 @@ class ArrayReader(Reader):
         layout, view, place, stream = lent
         if call.place is not place:
             if call.place not in (None, place):
+                home = _words(call.place or place)
                 raise DeviceError(
-                    f"expected an array in the memory of {_words(call.place or place)}, got one in that of {_words(place)}",
+                    f"expected an array in the memory of {home}, got one in that of {_words(place)}",
                     why="a kernel runs on one device, where all its arrays are",
                 )
             call.place = place
         if call.stream is None:
+            call.current_stream = stream
             call.stream = stream(place[1])
         return layout, view
 

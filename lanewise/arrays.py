@@ -164,7 +164,7 @@ def from_numpy(values: Any, *, device: Device | None = None) -> ndarray:
 def from_dlpack(obj: Any, *, device: Device | None = None) -> ndarray:
     """A device array over the memory that `obj` lends: no copy is made.
 
-    It is asked by `__dlpack__`, `__array_interface__` or `__cuda_array_interface__`; memory of a GPU is used on that GPU.
+    It is asked by `__dlpack__`, `__array_interface__` or `__cuda_array_interface__`; a GPU's memory stays on that GPU.
     """
     lent = lend(obj)
     if lent is None:

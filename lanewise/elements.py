@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -10,26 +11,26 @@ from .backends.engine import MemoryEngine, View
 from .views import HostArray, Layout, address_of, array_at, byte_span, view_of
 
 
-class Elements(Protocol):
+class Elements(ABC):
     """What an array holds."""
 
     where: HostArray
     """A NumPy array at the elements' addresses, which may be a device's: for layouts, and for indexing."""
 
+    @abstractmethod
     def read(self, index: Any = ()) -> Any:
         """A copy of what `index` selects."""
-        ...
 
+    @abstractmethod
     def write(self, index: Any, value: Any) -> None:
         """Set what `index` selects."""
-        ...
 
+    @abstractmethod
     def lend(self) -> tuple[Layout, View]:
         """What a launch is given."""
-        ...
 
 
-class HostElements:
+class HostElements(Elements):
     """A NumPy array."""
 
     def __init__(self, array: HostArray) -> None:
@@ -46,10 +47,10 @@ class HostElements:
         return view_of(self.where)
 
 
-class DeviceElements:
+class DeviceElements(Elements):
     """Memory of a device, copied to be read and written.
 
-    `where` has the device's addresses: NumPy slices it to compute which bytes a part of the array is, and never reads it.
+    `where` has the device's addresses: NumPy slices it to tell which bytes a part of the array is, and never reads it.
     """
 
     def __init__(self, engine: MemoryEngine, where: HostArray, owner: Any) -> None:

@@ -23,10 +23,11 @@ FEW = (1, 8, 64)
 
 @pytest.fixture(scope="session", autouse=True)
 def _cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Compiled kernels are kept for this run alone."""
+    """Compiled kernels are kept for this run alone (of each process), and so is what hypothesis writes."""
     folder = tmp_path_factory.mktemp("kernels")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LANEWISE_CACHE_DIR", str(folder))
+        patch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(tmp_path_factory.mktemp("hypothesis")))
         yield folder
 
 
@@ -96,3 +97,14 @@ def arch(request: pytest.FixtureRequest) -> str:
 def subgroup_size(device: lw.Device) -> int:
     """The subgroup size of `device`."""
     return device.subgroup_size
+
+
+def arches(size: int) -> tuple[str, ...]:
+    """The backends that can have this subgroup size."""
+    return tuple(arch for arch in ARCHES if size in SIZES_OF.get(arch, SIZES))
+
+
+@pytest.fixture(params=[size for size in SIZES if arches(size)], ids=lambda size: f"W{size}")
+def size(request: pytest.FixtureRequest) -> int:
+    """Every subgroup size, for tests that choose their devices themselves."""
+    return request.param

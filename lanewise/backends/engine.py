@@ -7,7 +7,7 @@ Nothing here knows which backends exist; `lanewise.device` has the table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -100,7 +100,11 @@ class QueuedExecutable(Executable, Protocol):
         ...
 
     def queue(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int, plans: dict[Any, Any]) -> None:
-        """The same for arrays on the device; in `plans` it keeps what it will need again for arrays of these layouts."""
+        """The same for arrays on the device; `plans` keeps what will be needed again for arrays of these layouts."""
+        ...
+
+    def prepare(self, arrays: Sequence[View], stream: int) -> Callable[[], None]:
+        """A function that queues just this, for programs without scalars; any thread may call it."""
         ...
 
 

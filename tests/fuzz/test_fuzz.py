@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 import lanewise as lw
 
-from ..conftest import made
+from ..conftest import ARCHES, SIZES, SIZES_OF, made
 from ..ops.harness import bits, values
 from .programs import kernels
 
@@ -44,14 +44,14 @@ def run(module: ModuleType, device: lw.Device, n: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("size", [1, 4, 8, 32, 64])
 def test_engines_agree(size: int, tmp_path: Path) -> None:
     oracle = made("interpreter", size)
-    others = [made("cpu", size)]
+    others = [made(arch, size) for arch in ARCHES if arch != "interpreter" and size in SIZES_OF.get(arch, SIZES)]
 
     @settings(
         max_examples=EXAMPLES,
         deadline=None,
         database=None,
         derandomize="LANEWISE_FUZZ_EXAMPLES" not in os.environ,
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
         phases=[Phase.generate, Phase.shrink],
     )
     @given(kernels())

@@ -251,7 +251,7 @@ def test_interleaved_loads_come_before_the_first_shuffle(ptxas: Assemble) -> Non
     assert text.count("shfl.sync") == 5 * (4 + 1)  # four at a time, then one at a time
 
 
-@pytest.mark.parametrize(("body", "can"), [(barrier_loop, False), (scan_after_break, True)], ids=str)
+@pytest.mark.parametrize(("body", "can"), [(barrier_loop, False), (scan_after_break, True)], ids=["barriers", "none"])
 def test_what_can_be_interleaved(body: Body, can: bool) -> None:
     assert can_interleave(made(body)) == can
 

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 import lanewise as lw
 
+from ..conftest import arches, made
+
+Arr = np.ndarray[Any, Any]
+Expected = list[Any]
+"""An expectation for each item of a launch, or lane of a tile: None where the result is not defined."""
+
 ALL_DTYPES = [lw.bool, lw.i8, lw.i16, lw.i32, lw.i64, lw.u8, lw.u16, lw.u32, lw.u64, lw.f16, lw.f32, lw.f64]
 NUMERIC_DTYPES = ALL_DTYPES[1:]
 INTEGER_DTYPES = NUMERIC_DTYPES[:8]
+ODD_BLOCKS = (lw.i32, lw.f32)
+"""The types that are also tested in blocks that are no multiple of W."""
+
+WIDE = 16
+"""Above this subgroup size LLVM takes long, and the CPU is spared what is only another way to the same code."""
 
 
 @dataclass(frozen=True)
@@ -20,51 +32,101 @@ class Case:
     """One launch: which items there are, how they fall into blocks, and who reaches the operation."""
 
     name: str
+    size: int
     block_dim: int
-    active: np.ndarray[Any, Any]
+    active: Arr
+    masked: bool
+    """Whether the operation stands under a branch; if not, `active` is all ones."""
+    arches: tuple[str, ...]
+    """The backends that run it."""
 
     @property
     def n(self) -> int:
         return len(self.active)
 
     @property
-    def everyone(self) -> bool:
-        return bool(self.active.all())
+    def devices(self) -> Iterator[lw.Device]:
+        """Each device of the case, as the current one."""
+        for arch in self.arches:
+            with lw.use(made(arch, self.size)) as device:
+                yield device
 
-    def subgroups(self, size: int) -> Iterator[np.ndarray[Any, Any]]:
+    @cached_property
+    def subgroups(self) -> list[Arr]:
         """The item of each lane of each subgroup, -1 where a lane has none (it is absent)."""
+        found: list[Arr] = []
         for block in range(0, self.n, self.block_dim):
-            for start in range(0, self.block_dim, size):
-                threads = start + np.arange(size)
+            for start in range(0, self.block_dim, self.size):
+                threads = start + np.arange(self.size)
                 items = block + threads
                 items[(threads >= self.block_dim) | (items >= self.n)] = -1
                 if (items >= 0).any():
-                    yield items
+                    found.append(items)
+        return found
+
+    def lanes(self, data: Any) -> list[Expected]:
+        """The values of each subgroup's lanes, None for one that is not active."""
+        return [[data[i] if i >= 0 and self.active[i] else None for i in items] for items in self.subgroups]
+
+    def each(self, function: Callable[..., Sequence[Any]], *lanes: list[Expected]) -> Expected:
+        """What `function` of each subgroup's values gives, by item."""
+        result: Expected = [None] * self.n
+        for items, *values in zip(self.subgroups, *lanes, strict=True):
+            for item, value in zip(items, function(*values), strict=True):
+                if item >= 0:
+                    result[item] = value
+        return result
+
+    def check(self, got: Arr, want: Expected, note: str) -> None:
+        """Compare results with the expectation, bit for bit, in the items for which there is one."""
+        items = [item for item, value in enumerate(want) if value is not None]
+        have, need = got[items], np.array([want[item] for item in items], got.dtype)
+        wrong = np.flatnonzero(bits(have) != bits(need))
+        if len(wrong):
+            lanes = next(lanes for lanes in self.subgroups if items[wrong[0]] in lanes)
+            where = f"{note}, W={self.size}, {self.name}: item {items[wrong[0]]} of the subgroup {lanes.tolist()}"
+            raise AssertionError(f"{where}: got {have[wrong[0]]!r}, want {need[wrong[0]]!r}")
 
 
 def cases(size: int, dtype: lw.DType) -> list[Case]:
-    """Full and partial subgroups, random and one-hot masks; for two dtypes also blocks that are no multiple of W.
+    """Full and partial subgroups, random and one-hot masks; for two dtypes in blocks that are no multiple of W.
 
-    A block size is compiled for, a mask is not: so the cases share one where they can.
+    Code is compiled for a block size, for an operation under a branch or not, and for launches with absent lanes or
+    without; a mask and a number of items are free.  The CPU meets all of these up to W = 16.  Above, lanes are absent
+    with those two dtypes alone, and the operation is masked with every second dtype at W = 32, with the others at 64.
     """
     rng = np.random.default_rng(size)
-    ones = lambda n: np.ones(n, np.uint8)  # noqa: E731
-    even, odd = 2 * size, size + size // 2 + 1
-    found = [
-        Case("full", even, ones(4 * size)),
-        Case("one item", even, ones(1)),
-        Case("partial last subgroup", even, ones(3 * size + size // 2 + 1)),
-        Case("random mask", even, (rng.random(6 * size) < 0.6).astype(np.uint8)),
-        Case("sparse mask", even, (rng.random(5 * size - 1) < 0.2).astype(np.uint8)),
-        Case("one-hot", even, np.eye(size, dtype=np.uint8).reshape(-1)),
+    odd = dtype in ODD_BLOCKS
+    block_dim = size + size // 2 + 1 if odd else 2 * size
+    every = arches(size)
+    quick = tuple(arch for arch in every if arch != "cpu" or size <= WIDE)
+    branched = ALL_DTYPES.index(dtype) % 2 == size.bit_length() % 2
+    plain, branch = (quick, every) if branched else (every, quick)
+    plain_absent, branch_absent = (plain, branch) if odd else (quick, quick)
+    lane = np.arange(size)[:, None]
+
+    def everyone(name: str, n: int, arches: tuple[str, ...]) -> Case:
+        return Case(name, size, block_dim, np.ones(n, np.uint8), False, arches)
+
+    def masked(name: str, active: Arr, arches: tuple[str, ...]) -> Case:
+        return Case(name, size, block_dim, active.astype(np.uint8), True, arches)
+
+    return [
+        everyone("full", 2 * block_dim, plain),
+        everyone("one item", 1, plain_absent),
+        everyone("partial last subgroup", block_dim + size // 2 + 1, plain_absent),
+        masked("random mask", rng.random(2 * block_dim) < 0.6, branch),
+        masked("sparse mask", rng.random(3 * block_dim - 1) < 0.2, branch_absent),
+        masked("one-hot", (np.arange(block_dim if odd else size) % size == lane).reshape(-1), branch),
     ]
-    if dtype in (lw.i32, lw.f32):
-        found.append(Case("odd block", odd, ones(2 * odd + size // 2)))
-        found.append(Case("random mask, odd block", odd, (rng.random(5 * odd - 1) < 0.5).astype(np.uint8)))
-    return found
 
 
-def values(dtype: lw.DType, n: int, seed: int = 0) -> np.ndarray[Any, Any]:
+def parts(size: int, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Names of operations that one kernel holds: at a wide W few, as compiling takes more than linear time."""
+    return [(name,) for name in names] if size > WIDE else [tuple(names)]
+
+
+def values(dtype: lw.DType, n: int, seed: int = 0) -> Arr:
     """Extreme values of a type between ordinary ones."""
     rng = np.random.default_rng([seed, n])
     if dtype == lw.bool:
@@ -84,29 +146,9 @@ def values(dtype: lw.DType, n: int, seed: int = 0) -> np.ndarray[Any, Any]:
     return result
 
 
-def lanes_of(items: np.ndarray[Any, Any], active: np.ndarray[Any, Any], data: Sequence[Any]) -> list[Any]:
-    """The values of a subgroup's lanes, None for one that is not active."""
-    return [data[i] if i >= 0 and active[i] else None for i in items]
-
-
-def bits(array: Any) -> np.ndarray[Any, Any]:
+def bits(array: Any) -> Arr:
     """Values as bytes, every NaN the same one: what "the same bits" compares."""
     array = np.ascontiguousarray(array)
     if array.dtype.kind == "f":
         array = np.where(np.isnan(array), array.dtype.type(np.nan), array)
     return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind != "b" else array
-
-
-def check(got: Sequence[Any], want: Sequence[Any], items: np.ndarray[Any, Any], note: str) -> None:
-    """Compare a subgroup's results with the expectation, bit for bit, in the lanes where it is defined."""
-    lanes = [lane for lane, value in enumerate(want) if value is not None]
-    if not lanes:
-        return
-    dtype = np.asarray(got).dtype
-    have = np.array([got[items[lane]] for lane in lanes], dtype)
-    need = np.array([want[lane] for lane in lanes]).astype(dtype)
-    wrong = np.flatnonzero(bits(have) != bits(need))
-    if len(wrong):
-        lane = lanes[wrong[0]]
-        have, need = have[wrong[0]], need[wrong[0]]
-        raise AssertionError(f"{note}: lane {lane} of items {items[0]}...: got {have!r}, want {need!r}")

@@ -82,11 +82,16 @@ def first_active(values: Lanes) -> int | None:
     return next((lane for lane, v in enumerate(values) if v is not None), None)
 
 
+def lowest(values: Lanes) -> Any:
+    """The value of the lowest active lane."""
+    return next((v for v in values if v is not None), None)
+
+
 def reduce(values: Lanes, op: Op2) -> list[Any]:
     result: list[Any] = [None] * len(values)
-    lowest = first_active(values)
-    if lowest is not None:
-        result[lowest] = tree(values, op)
+    first = first_active(values)
+    if first is not None:
+        result[first] = tree(values, op)
     return result
 
 
@@ -190,14 +195,9 @@ def match(values: Lanes, lane: int) -> int:
     return sum(1 << l for l, v in enumerate(values) if v is not None and (l == lane or v == values[lane]))
 
 
-def tiles(values: Lanes, size: int) -> list[Lanes]:
-    return [values[start : start + size] for start in range(0, len(values), size)]
-
-
-def per_tile(values: Lanes, size: int, function: Callable[..., list[Any]], *beside: Lanes) -> list[Any]:
+def per_tile(size: int, function: Callable[..., list[Any]], *lanes: Lanes) -> list[Any]:
     """Apply a function of one tile to each tile of a subgroup, and join what it gives."""
     result: list[Any] = []
-    for start in range(0, len(values), size):
-        parts = [v[start : start + size] for v in (values, *beside)]
-        result += function(*parts)
+    for start in range(0, len(lanes[0]), size):
+        result += function(*(v[start : start + size] for v in lanes))
     return result

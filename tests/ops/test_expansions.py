@@ -140,11 +140,14 @@ def add_param(case: Case, param: Param, rng: np.random.Generator) -> None:
         case.operands.append(random_values(rng, allowed[rng.integers(len(allowed))], case.shape))
 
 
-def cases(name: str, width: int, trials: int) -> Iterator[Case]:
+def cases(name: str, width: int, trials: int, tile_sizes: int = 7) -> Iterator[Case]:
+    """Random calls of an operation, a number of `trials` with each tile size, or with some of them."""
     row = OPCODES[name]
     assert isinstance(row, SimtOp)
     rng = np.random.default_rng(zlib.crc32(f"{name} {width}".encode()))
     sizes = range(width.bit_length()) if row.uses_log2_size else (None,)
+    if len(sizes) > tile_sizes:
+        sizes = rng.choice(len(sizes), tile_sizes, replace=False).tolist()
     for log2_size in sizes:
         for _ in range(trials):
             subgroups = int(rng.choice([1, 2, 3, 7, 9 if width <= 8 else 5, 2 * width + 1 if width <= 8 else 4]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +14,14 @@ import lanewise as lw
 from lanewise.simt import subgroup
 
 from . import reference as ref
-from .harness import NUMERIC_DTYPES, Case, cases, check, lanes_of, values
+from .harness import NUMERIC_DTYPES, Expected, cases, parts, values
 
-ALL_OPS = ("add", "mul", "min", "max", "and", "or", "xor")
-SEGMENTED_OPS = ("add", "min", "max")
+BIT_OPS = ("and", "or", "xor")
+ALL_OPS = ("add", "mul", "min", "max", *BIT_OPS)
+FAMILIES = {
+    **dict.fromkeys(("reduce", "reduce_all", "inclusive", "exclusive"), ALL_OPS),
+    **dict.fromkeys(("segmented_reduce", "segmented_reduce_all"), ("add", "min", "max")),
+}
 
 
 @lw.kernel
@@ -23,24 +29,26 @@ def fold(
     x: lw.types.ndarray(),
     flags: lw.types.ndarray(),
     active: lw.types.ndarray(),
-    everyone: lw.types.ndarray(),
-    masked: lw.types.ndarray(),
+    out: lw.types.ndarray(),
     functions: lw.template(),
     segmented: lw.template(),
     block_dim: lw.template(),
+    masked: lw.template(),
 ):
     lw.loop_config(block_dim=block_dim)
     for i in range(x.shape[0]):
+        v = x[i]
+        flag = flags[i]
+        here = active[i] != 0
         for f in lw.static(range(len(functions))):
             for k in lw.static(range(subgroup.log2_group_size() + 1)):
-                if lw.static(segmented):
-                    everyone[f, k, i] = functions[f](x[i], flags[i], k)
-                    if active[i] != 0:
-                        masked[f, k, i] = functions[f](x[i], flags[i], k)
-                else:
-                    everyone[f, k, i] = functions[f](x[i], k)
-                    if active[i] != 0:
-                        masked[f, k, i] = functions[f](x[i], k)
+                r = v
+                if here or lw.static(not masked):
+                    if lw.static(segmented):
+                        r = functions[f](v, flag, k)
+                    else:
+                        r = functions[f](v, k)
+                out[f, k, i] = r
 
 
 def expect(family: str, op: str, dtype: np.dtype[Any]) -> Callable[..., list[Any]]:
@@ -56,36 +64,24 @@ def expect(family: str, op: str, dtype: np.dtype[Any]) -> Callable[..., list[Any
 
 
 @pytest.mark.parametrize("dtype", NUMERIC_DTYPES, ids=str)
-@pytest.mark.parametrize(
-    "family", ["reduce", "reduce_all", "inclusive", "exclusive", "segmented_reduce", "segmented_reduce_all"]
-)
-def test_fold(device: lw.Device, family: str, dtype: lw.DType) -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_fold(size: int, family: str, dtype: lw.DType) -> None:
     segmented = family.startswith("segmented")
-    ops = [
-        op for op in (SEGMENTED_OPS if segmented else ALL_OPS) if not (dtype.is_float and op in ("and", "or", "xor"))
-    ]
-    functions = tuple(getattr(subgroup, f"{family}_{op}_tiled") for op in ops)
-    for case in cases(device.subgroup_size, dtype):
-        run_case(device, case, family, ops, functions, dtype, segmented)
-
-
-def run_case(
-    device: lw.Device, case: Case, family: str, ops: list[str], functions: Any, dtype: lw.DType, segmented: bool
-) -> None:
-    size = device.subgroup_size
+    ops = [op for op in FAMILIES[family] if dtype.is_int or op not in BIT_OPS]
     steps = size.bit_length()
-    x = values(dtype, case.n)
-    flags = (np.random.default_rng(case.n).random(case.n) < 0.3).astype(np.int32) * 7
-    everyone = np.zeros((len(ops), steps, case.n), dtype.np)
-    masked = np.zeros_like(everyone)
-    with lw.use(device):
-        fold(x, flags, case.active, everyone, masked, functions, segmented, case.block_dim)
-    with np.errstate(all="ignore"):
-        for f, op in enumerate(ops):
-            function = expect(family, op, x.dtype)
-            for items in case.subgroups(size):
-                for active, got in ((np.ones(case.n, bool), everyone), (case.active, masked)):
-                    lanes, heads = lanes_of(items, active, x), lanes_of(items, active, flags)
-                    for k in range(steps):
-                        want = ref.per_tile(lanes, 1 << k, function, heads)
-                        check(got[f, k], want, items, f"{family}_{op}_tiled(log2_size={k}), {case.name}")
+    for case in cases(size, dtype):
+        x = values(dtype, case.n)
+        flags = (np.random.default_rng(case.n).random(case.n) < 0.3).astype(np.int32) * 7
+        lanes, heads = case.lanes(x), case.lanes(flags)
+        for part in parts(size, ops):
+            want: dict[tuple[str, int], Expected] = {}
+            with np.errstate(all="ignore"):
+                for op, k in itertools.product(part, range(steps)):
+                    per_tile = functools.partial(ref.per_tile, 1 << k, expect(family, op, x.dtype))
+                    want[op, k] = case.each(per_tile, lanes, heads)
+            functions = tuple(getattr(subgroup, f"{family}_{op}_tiled") for op in part)
+            for device in case.devices:
+                out = np.zeros((len(part), steps, case.n), dtype.np)
+                fold(x, flags, case.active, out, functions, segmented, case.block_dim, case.masked)
+                for (f, op), k in itertools.product(enumerate(part), range(steps)):
+                    case.check(out[f, k], want[op, k], f"{family}_{op}_tiled(log2_size={k}) on {device.arch}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import lanewise as lw
 from lanewise.simt import subgroup
 
 from . import reference as ref
-from .harness import ALL_DTYPES, INTEGER_DTYPES, cases, check, lanes_of, values
+from .harness import ALL_DTYPES, INTEGER_DTYPES, Expected, cases, parts, values
 
 NAMES = ("shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "rotate", "broadcast")
 
@@ -34,113 +34,117 @@ def run_time(
     x: lw.types.ndarray(),
     index: lw.types.ndarray(),
     active: lw.types.ndarray(),
-    everyone: lw.types.ndarray(),
-    masked: lw.types.ndarray(),
+    out: lw.types.ndarray(),
     functions: lw.template(),
     block_dim: lw.template(),
+    masked: lw.template(),
 ):
     lw.loop_config(block_dim=block_dim)
     for i in range(x.shape[0]):
+        v = x[i]
+        at = index[i]
+        here = active[i] != 0
         for f in lw.static(range(len(functions))):
             for k in lw.static(range(subgroup.log2_group_size() + 1)):
-                everyone[f, k, i] = functions[f](x[i], index[i], k)
-                if active[i] != 0:
-                    masked[f, k, i] = functions[f](x[i], index[i], k)
+                r = v
+                if here or lw.static(not masked):
+                    r = functions[f](v, at, k)
+                out[f, k, i] = r
 
 
 @pytest.mark.parametrize(("number", "dtype"), list(enumerate(ALL_DTYPES)), ids=str)
-def test_run_time_index(device: lw.Device, number: int, dtype: lw.DType) -> None:
-    size, steps = device.subgroup_size, device.subgroup_size.bit_length()
-    functions = tuple(getattr(subgroup, f"{name}_tiled") for name in NAMES)
+def test_run_time_index(size: int, number: int, dtype: lw.DType) -> None:
+    steps = size.bit_length()
     index_type = INTEGER_DTYPES[number % len(INTEGER_DTYPES)]
+
+    def expect(name: str, k: int) -> Callable[..., Expected]:
+        def tile(values: Expected, indices: Expected) -> Expected:
+            read = lambda lane: -1 if indices[lane] is None else source(name, 1 << k, indices[lane])(lane)  # noqa: E731
+            return ref.move(values, read)
+
+        return lambda values, indices: ref.per_tile(1 << k, tile, values, indices)
+
     for case in cases(size, dtype):
         x = values(dtype, case.n)
         near = np.random.default_rng(case.n).integers(-size if index_type.is_signed else 0, size + 1, case.n)
         far = values(index_type, case.n, seed=1)
         index = np.where(np.arange(case.n) % 5 == 0, far, near.astype(index_type.np))
-        everyone = np.zeros((len(NAMES), steps, case.n), dtype.np)
-        masked = np.zeros_like(everyone)
-        with lw.use(device):
-            run_time(x, index, case.active, everyone, masked, functions, case.block_dim)
-        for f, name in enumerate(NAMES):
-            for items in case.subgroups(size):
-                for active, got in ((np.ones(case.n, bool), everyone), (case.active, masked)):
-                    lanes, where = lanes_of(items, active, x), lanes_of(items, active, index)
-                    for k in range(steps):
-
-                        def move(tile: Any, indices: Any, name: str = name, tile_size: int = 1 << k) -> list[Any]:
-                            def read(lane: int) -> int:
-                                return (
-                                    source(name, tile_size, int(indices[lane]))(lane)
-                                    if indices[lane] is not None
-                                    else -1
-                                )
-
-                            return ref.move(tile, read)
-
-                        want = ref.per_tile(lanes, 1 << k, move, where)
-                        check(got[f, k], want, items, f"{name}_tiled, log2_size={k}, {index_type} index, {case.name}")
+        lanes, where = case.lanes(x), case.lanes(index.tolist())
+        for part in parts(size, NAMES):
+            want = {(f, k): case.each(expect(f, k), lanes, where) for f, k in itertools.product(part, range(steps))}
+            functions = tuple(getattr(subgroup, f"{name}_tiled") for name in part)
+            for device in case.devices:
+                out = np.zeros((len(part), steps, case.n), dtype.np)
+                run_time(x, index, case.active, out, functions, case.block_dim, case.masked)
+                for (f, name), k in itertools.product(enumerate(part), range(steps)):
+                    case.check(out[f, k], want[name, k], f"{name}_tiled(v, {index_type}, {k}) on {device.arch}")
 
 
 @lw.kernel
 def constant(
     x: lw.types.ndarray(),
     active: lw.types.ndarray(),
-    everyone: lw.types.ndarray(),
-    masked: lw.types.ndarray(),
+    out: lw.types.ndarray(),
     function: lw.template(),
     amounts: lw.template(),
     block_dim: lw.template(),
+    masked: lw.template(),
 ):
     lw.loop_config(block_dim=block_dim)
     for i in range(x.shape[0]):
+        v = x[i]
+        here = active[i] != 0
         for k in lw.static(range(subgroup.log2_group_size() + 1)):
             for a in lw.static(range(len(amounts[k]))):
-                everyone[k, a, i] = function(x[i], amounts[k][a], k)
-                if active[i] != 0:
-                    masked[k, a, i] = function(x[i], amounts[k][a], k)
+                r = v
+                if here or lw.static(not masked):
+                    r = function(v, amounts[k][a], k)
+                out[k, a, i] = r
 
 
 @pytest.mark.parametrize("dtype", [lw.bool, lw.u8, lw.f16, lw.i32, lw.f64], ids=str)
 @pytest.mark.parametrize("name", NAMES)
-def test_constant_index(device: lw.Device, name: str, dtype: lw.DType) -> None:
-    size, steps = device.subgroup_size, device.subgroup_size.bit_length()
+def test_constant_index(size: int, name: str, dtype: lw.DType) -> None:
+    steps = size.bit_length()
     amounts = tuple(tuple(sorted({0, 1 % (1 << k), (1 << k) // 2 % (1 << k), (1 << k) - 1})) for k in range(steps))
+    rows = [(k, a, amount) for k in range(steps) for a, amount in enumerate(amounts[k])]
+
+    def expect(k: int, amount: int) -> Callable[[Expected], Expected]:
+        read = source(name, 1 << k, amount)
+        return lambda values: ref.per_tile(1 << k, lambda tile: ref.move(tile, read), values)
+
     for case in cases(size, dtype):
         x = values(dtype, case.n)
-        everyone = np.zeros((steps, 4, case.n), dtype.np)
-        masked = np.zeros_like(everyone)
-        with lw.use(device):
-            constant(x, case.active, everyone, masked, getattr(subgroup, f"{name}_tiled"), amounts, case.block_dim)
-        for items in case.subgroups(size):
-            for active, got in ((np.ones(case.n, bool), everyone), (case.active, masked)):
-                lanes = lanes_of(items, active, x)
-                for k in range(steps):
-                    for a, amount in enumerate(amounts[k]):
-                        read = source(name, 1 << k, amount)
-                        want = ref.per_tile(lanes, 1 << k, lambda tile, read=read: ref.move(tile, read))
-                        check(got[k, a], want, items, f"{name}_tiled(v, {amount}, {k}), {case.name}")
+        lanes = case.lanes(x)
+        want = {(k, a): case.each(expect(k, amount), lanes) for k, a, amount in rows}
+        for device in case.devices:
+            out = np.zeros((steps, 4, case.n), dtype.np)
+            function = getattr(subgroup, f"{name}_tiled")
+            constant(x, case.active, out, function, amounts, case.block_dim, case.masked)
+            for k, a, amount in rows:
+                case.check(out[k, a], want[k, a], f"{name}_tiled(v, {amount}, {k}) on {device.arch}")
 
 
 @lw.kernel
-def first(x: lw.types.ndarray(), active: lw.types.ndarray(), out: lw.types.ndarray(), block_dim: lw.template()):
+def first(
+    x: lw.types.ndarray(),
+    active: lw.types.ndarray(),
+    out: lw.types.ndarray(),
+    block_dim: lw.template(),
+    masked: lw.template(),
+):
     lw.loop_config(block_dim=block_dim)
     for i in range(x.shape[0]):
-        out[0, i] = subgroup.broadcast_first(x[i])
-        if active[i] != 0:
-            out[1, i] = subgroup.broadcast_first(x[i])
+        if active[i] != 0 or lw.static(not masked):
+            out[i] = subgroup.broadcast_first(x[i])
 
 
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
-def test_broadcast_first(device: lw.Device, dtype: lw.DType) -> None:
-    for case in cases(device.subgroup_size, dtype):
+def test_broadcast_first(size: int, dtype: lw.DType) -> None:
+    for case in cases(size, dtype):
         x = values(dtype, case.n)
-        out = np.zeros((2, case.n), dtype.np)
-        with lw.use(device):
-            first(x, case.active, out, case.block_dim)
-        for items in case.subgroups(device.subgroup_size):
-            for active, got in ((np.ones(case.n, bool), out[0]), (case.active, out[1])):
-                lanes = lanes_of(items, active, x)
-                lowest = ref.first_active(lanes)
-                want = [None if v is None else lanes[lowest] for v in lanes]
-                check(got, want, items, f"broadcast_first, {case.name}")
+        want = case.each(lambda values: [ref.lowest(values)] * len(values), case.lanes(x))
+        for device in case.devices:
+            out = np.zeros(case.n, dtype.np)
+            first(x, case.active, out, case.block_dim, case.masked)
+            case.check(out, [w if a else None for w, a in zip(want, case.active, strict=True)], f"on {device.arch}")

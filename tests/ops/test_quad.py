@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import lanewise as lw
 from lanewise.simt import quad
 
+from ..conftest import arches, made
 from . import reference as ref
-from .harness import ALL_DTYPES, cases, check, lanes_of, values
+from .harness import ALL_DTYPES, Expected, cases, values
 
 
 @lw.kernel
@@ -35,32 +38,43 @@ def quads(
         voted[1, i] = quad.any(x[i])
 
 
-@pytest.mark.parametrize("masked", [False, True], ids=["everyone", "masked"])
+SOURCES: list[Callable[[int], int]] = [
+    *(lambda lane, index=index: index for index in range(4)),
+    *(lambda lane, distance=distance: lane ^ distance for distance in (1, 2, 3)),
+]
+
+
+def vote(function: Callable[..., bool], tile: Expected) -> Expected:
+    """Absent and inactive lanes read as false."""
+    result = int(function(v is not None and v != 0 for v in tile))
+    return [None if v is None else result for v in tile]
+
+
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
-def test_quads(device: lw.Device, dtype: lw.DType, masked: bool) -> None:
-    if device.subgroup_size < 4:
-        with lw.use(device), pytest.raises(lw.CompileError, match="4"):
-            quads(*_arrays(dtype), 4, masked)
+def test_quads(size: int, dtype: lw.DType) -> None:
+    if size < 4:
         return
-    for case in cases(device.subgroup_size, dtype):
+    for case in cases(size, dtype):
         x = values(dtype, case.n)
-        moved, voted = np.zeros((7, case.n), dtype.np), np.full((2, case.n), -1, np.int32)
-        with lw.use(device):
-            quads(x, case.active, moved, voted, case.block_dim, masked)
-        active = case.active if masked else np.ones(case.n, np.uint8)
-        for items in case.subgroups(device.subgroup_size):
-            lanes = lanes_of(items, active, x)
-            for start in range(0, len(lanes), 4):
-                tile, places = lanes[start : start + 4], items[start : start + 4]
-                for index in range(4):
-                    check(moved[index], ref.move(tile, lambda lane, index=index: index), places, f"broadcast {index}")
-                for row, distance in ((4, 1), (5, 2), (6, 3)):
-                    check(moved[row], ref.move(tile, lambda lane, d=distance: lane ^ d), places, f"swap by {distance}")
-                every = int(all(v is not None and v != 0 for v in tile))
-                some = int(any(v is not None and v != 0 for v in tile))
-                check(voted[0], [None if v is None else every for v in tile], places, f"all, {case.name}")
-                check(voted[1], [None if v is None else some for v in tile], places, f"any, {case.name}")
+        lanes = case.lanes(x)
+        moves = [
+            case.each(lambda v, s=source: ref.per_tile(4, lambda tile: ref.move(tile, s), v), lanes)
+            for source in SOURCES
+        ]
+        votes = [case.each(lambda v, f=f: ref.per_tile(4, lambda tile: vote(f, tile), v), lanes) for f in (all, any)]
+        for device in case.devices:
+            moved, voted = np.zeros((7, case.n), dtype.np), np.full((2, case.n), -1, np.int32)
+            quads(x, case.active, moved, voted, case.block_dim, case.masked)
+            for row, want in enumerate(moves):
+                case.check(moved[row], want, f"move {row} on {device.arch}")
+            for row, want in enumerate(votes):
+                case.check(voted[row], want, f"{('all', 'any')[row]} on {device.arch}")
 
 
-def _arrays(dtype: lw.DType) -> tuple[np.ndarray, ...]:
-    return np.zeros(4, dtype.np), np.ones(4, np.uint8), np.zeros((7, 4), dtype.np), np.zeros((2, 4), np.int32)
+@pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
+def test_quads_need_four_lanes(arch: str, dtype: lw.DType) -> None:
+    x, active = np.zeros(4, dtype.np), np.ones(4, np.uint8)
+    moved, voted = np.zeros((7, 4), dtype.np), np.zeros((2, 4), np.int32)
+    for size in (size for size in (1, 2) if arch in arches(size)):
+        with lw.use(made(arch, size)), pytest.raises(lw.CompileError, match="4"):
+            quads(x, active, moved, voted, 4, False)

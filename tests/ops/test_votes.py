@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +13,7 @@ import lanewise as lw
 from lanewise.simt import subgroup
 
 from . import reference as ref
-from .harness import ALL_DTYPES, NUMERIC_DTYPES, cases, check, lanes_of, values
+from .harness import ALL_DTYPES, NUMERIC_DTYPES, Expected, cases, values
 
 
 @lw.kernel
@@ -40,10 +44,9 @@ def votes(
         masks[1, last, i] = subgroup.match_any(x[i])
 
 
-@pytest.mark.parametrize("masked", [False, True], ids=["everyone", "masked"])
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
-def test_votes(device: lw.Device, dtype: lw.DType, masked: bool) -> None:
-    size, steps = device.subgroup_size, device.subgroup_size.bit_length()
+def test_votes(size: int, dtype: lw.DType) -> None:
+    steps = size.bit_length()
     for case in cases(size, dtype):
         for spread in ("mixed", "few", "same"):
             x = values(dtype, case.n)
@@ -51,30 +54,34 @@ def test_votes(device: lw.Device, dtype: lw.DType, masked: bool) -> None:
                 x = x[np.arange(case.n) // 3 % 4 % case.n]
             if spread == "same":
                 x = np.full(case.n, x[case.n // 2])
-            voted = np.full((3, steps + 1, case.n), -1, np.int32)
-            masks = np.zeros((2, steps + 1, case.n), np.uint64)
-            with lw.use(device):
-                votes(x, case.active, voted, masks, case.block_dim, masked)
-            active = case.active if masked else np.ones(case.n, np.uint8)
-            for items in case.subgroups(size):
-                lanes = lanes_of(items, active, x)
-                for k in [*range(steps), steps]:
-                    for start in range(0, size, 1 << min(k, steps - 1)):
-                        here = slice(start, start + (1 << min(k, steps - 1)))
-                        tile, places = lanes[here], items[here]
-                        present = [v for v in tile if v is not None]
-                        note = f"votes of {dtype}, log2_size={k} of {steps - 1}, {case.name}, {spread}"
-                        wanted = [
-                            [None if v is None else int(all(p != 0 for p in present)) for v in tile],
-                            [None if v is None else int(any(p != 0 for p in present)) for v in tile],
-                            [None if v is None else int(all(p == present[0] for p in present)) for v in tile],
-                        ]
-                        for row, want in enumerate(wanted):
-                            check(voted[row, k], want, places, note)
-                        ballot = [None if v is None else ref.ballot(tile) for v in tile]
-                        match = [None if v is None else ref.match(tile, lane) for lane, v in enumerate(tile)]
-                        check(masks[0, k], ballot, places, f"ballot: {note}")
-                        check(masks[1, k], match, places, f"match_any: {note}")
+            lanes = case.lanes(x)
+            want = [
+                [case.each(functools.partial(ref.per_tile, 1 << k, row), lanes) for k in [*range(steps), steps - 1]]
+                for row in ROWS
+            ]
+            for device in case.devices:
+                voted = np.full((3, steps + 1, case.n), -1, np.int32)
+                masks = np.zeros((2, steps + 1, case.n), np.uint64)
+                votes(x, case.active, voted, masks, case.block_dim, case.masked)
+                for row, by_size in enumerate(want):
+                    for k, expected in enumerate(by_size):
+                        note = f"row {row} of {spread} {dtype}, log2_size={k} of {steps - 1}, on {device.arch}"
+                        case.check((*voted, *masks)[row][k], expected, note)
+
+
+def agreed(question: Callable[[Expected], Any]) -> Callable[[Expected], Expected]:
+    """The same answer to all active lanes of a tile."""
+    return lambda tile: [None if v is None else int(question([p for p in tile if p is not None])) for v in tile]
+
+
+ROWS: list[Callable[[Expected], Expected]] = [
+    agreed(lambda present: all(p != 0 for p in present)),
+    agreed(lambda present: any(p != 0 for p in present)),
+    agreed(lambda present: all(p == present[0] for p in present)),
+    lambda tile: [None if v is None else ref.ballot(tile) for v in tile],
+    lambda tile: [None if v is None else ref.match(tile, lane) for lane, v in enumerate(tile)],
+]
+"""all_true, any_true, all_equal, ballot, match_any."""
 
 
 @lw.kernel
@@ -114,15 +121,14 @@ def bit_tools(
 
 def test_bit_tools(device: lw.Device) -> None:
     size = device.subgroup_size
-    for case in cases(size, lw.i32):
+    for case in (case for case in cases(size, lw.i32) if not case.masked):
         x = values(lw.i32, case.n)
         given = values(lw.u64, case.n)
         counts = np.full((11, case.n), -7, np.int32)
         masks = np.zeros((11, case.n), np.uint64)
-        with lw.use(device):
-            bit_tools(x, given, counts, masks, case.block_dim)
+        bit_tools(x, given, counts, masks, case.block_dim)
         full = (1 << 64) - 1
-        for items in case.subgroups(size):
+        for items in case.subgroups:
             for lane, item in enumerate(items):
                 if item < 0:
                     continue

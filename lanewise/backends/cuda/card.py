@@ -157,7 +157,7 @@ _lock = threading.Lock()
 
 
 @cache
-def _made(number: int) -> Card:
+def made(number: int) -> Card:
     return Card(number)
 
 
@@ -172,7 +172,7 @@ def card(number: int) -> Card:
             hint="lw.init(arch=lw.cuda, device=0)" if available else "lw.init(arch=lw.cpu)",
         )
     with _lock:
-        return _made(number)
+        return made(number)
 
 
 def card_of(address: int) -> int:

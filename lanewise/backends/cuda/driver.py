@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -63,14 +60,6 @@ def driver() -> Any:
     if code:
         raise failure(module, code, "the NVIDIA driver does not start")
     return module
-
-
-@cache
-def launch_function() -> Callable[..., int]:
-    """cuLaunchKernel itself, by ctypes: with arguments made once, a launch costs less than through cuda-bindings."""
-    driver()
-    library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-    return library.cuLaunchKernel
 
 
 def call(name: str, *args: Any, doing: str = "") -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import get_ident
 from typing import Any
@@ -145,6 +145,10 @@ class CudaExecutable:
                 plans.clear()
             plan = plans[key] = self._plan(arrays, scalars, stream)
         plan.run(arrays, scalars)
+
+    def prepare(self, arrays: Sequence[View], stream: int) -> Callable[[], None]:
+        """A function that queues all loops for just these arrays; the program has no scalars."""
+        return self._plan(arrays, (), stream).repeat
 
     def _plan(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int) -> Plan:
         words: list[int] = []

@@ -21,7 +21,7 @@ from ...ir import OPCODES, Effect, Op, Program, Value
 from ...passes.outline import captured_scalars
 from ..engine import View
 from .card import Card
-from .driver import driver, failure, last, launch_function
+from .driver import driver, failure, last
 from .modules import Compiler, Function
 
 MAX_GRID = 2**31 - 1
@@ -53,15 +53,9 @@ class Send:
         self.loop, self.function, self.grid = loop, function, grid
         self.block = (ctypes.c_int64 * (len(block) // 8)).from_buffer_copy(block)
         self._list = (ctypes.c_void_p * 1)(ctypes.addressof(self.block))
-        sizes = (grid, 1, 1, function.threads, 1, 1, function.shared_bytes)
-        # Objects of ctypes: nothing is left to convert at the launch.
-        self.call = (
-            ctypes.c_void_p(int(function.handle)),
-            *map(ctypes.c_uint, sizes),
-            ctypes.c_void_p(stream),
-            self._list,
-            ctypes.c_void_p(0),
-        )
+        parameters = ctypes.addressof(self._list)
+        handle = driver().CUstream(stream)  # of the driver's own type, so that no launch converts it
+        self.call = (function.handle, grid, 1, 1, function.threads, 1, 1, function.shared_bytes, handle, parameters, 0)
 
     def __str__(self) -> str:
         function = self.function
@@ -130,20 +124,26 @@ class Plan:
 
     def __init__(self, card: Card, sends: Sequence[Send], addresses: Sequence[int], passed: Sequence[Passed]) -> None:
         self._card = card
-        self._launch = launch_function()
+        self._launch = driver().cuLaunchKernel
         self._sends = [(send, send.block, send.call, [p for p in passed if p.loop is send.loop]) for send in sends]
         self._addresses = addresses  # the word of the argument block for each array's address
 
     def run(self, arrays: Sequence[View], scalars: Sequence[int | float]) -> None:
-        """Launch with the arrays' addresses and the program's scalars."""
-        places, launch, card = self._addresses, self._launch, self._card
-        for send, block, call, passed in self._sends:
+        """Launch with the arrays' addresses and the program's scalars; not in two threads at once."""
+        places = self._addresses
+        for _, block, _, passed in self._sends:
             for place, view in zip(places, arrays, strict=True):
                 block[place] = view[0]  # its address
             for scalar in passed:
                 scalar.write(block, scalars)
+        self.repeat()
+
+    def repeat(self) -> None:
+        """Launch what was launched last."""
+        launch, card = self._launch, self._card
+        for send, _, call, _ in self._sends:
             last.launch = send
-            code = launch(*call) if card.alone or card.is_current() else _WRONG_CONTEXT[0]
+            code = launch(*call)[0] if card.alone or card.is_current() else _WRONG_CONTEXT[0]
             if code:
                 self._launch_elsewhere(send, code)
 
@@ -151,7 +151,7 @@ class Plan:
         """A launch that failed, perhaps because the thread's current context is not that of this GPU."""
         if code in _WRONG_CONTEXT:
             with self._card.adopted():
-                code = self._launch(*send.call)
+                (code,) = self._launch(*send.call)
         if code:
             raise failure(driver(), code, f"{send} failed")
 

@@ -1,4 +1,4 @@
-"""How a kernel's logical blocks go to hardware blocks: how many a thread carries, and how many hardware blocks there are.
+"""How a kernel's logical blocks go to hardware blocks: how many a thread carries, how many hardware blocks there are.
 
 One element a thread leaves too few bytes in flight to cover the memory's latency: 132 multiprocessors of 2048 threads
 with 4 bytes each are 1.1 MB on an H200, and latency times bandwidth is 3 MB.

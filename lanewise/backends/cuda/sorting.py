@@ -1,11 +1,11 @@
 """Bitonic sorts of keys and pairs in which nothing is wider than 32 bits: one comparison a step of the network.
 
-Every field becomes an unsigned number of the same order, and the fields of a pair stand side by side in one number.  Two
-such numbers are equal only where all their bits are, so "mine < the other's" decides for both lanes of an exchange: the
-keeper of the larger one swaps where it holds, the keeper of the smaller one where it does not.
+Every field becomes an unsigned number of the same order, and the fields of a pair stand side by side in one number.
+Two such numbers are equal only where all their bits are, so "mine < the other's" decides for both lanes of an exchange:
+the keeper of the larger one swaps where it holds, the keeper of the smaller one where it does not.
 
-Only zeros do not fit: -0 and +0 are equal, and differ.  A warp that holds a -0 takes a second network, where both are the
-same number, the sign travels along, and each lane compares in the direction of what it keeps.
+Only zeros do not fit: -0 and +0 are equal, and differ.  A warp that holds a -0 takes a second network, where both are
+the same number, the sign travels along, and each lane compares in the direction of what it keeps.
 """
 
 from __future__ import annotations

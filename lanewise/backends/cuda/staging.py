@@ -1,7 +1,7 @@
 """NumPy arguments of a launch on a GPU: copied there, and what the kernel writes copied back.
 
-What is copied are spans of bytes, each from an array's first to its last element.  Arrays whose spans overlap share one,
-so that on the GPU too they are views of the same memory, with the strides that they have on the host.
+What is copied are spans of bytes, each from an array's first to its last element.  Arrays whose spans overlap share
+one, so that on the GPU too they are views of the same memory, with the strides that they have on the host.
 """
 
 from __future__ import annotations
