@@ -93,6 +93,7 @@ def sum_all(x: Floats, out: Floats, threads: lw.i32, loads: lw.template()):
 
 @lw.kernel
 def cycles(operation: lw.template(), values: Ints, taken: Longs, rounds: lw.i32):
+    lw.loop_config(block_dim=32)  # of one warp, so that no lane is missing
     for i in range(values.shape[0]):
         v = values[i]
         start = lw.simt.clock()
@@ -227,7 +228,7 @@ def rows(size: int, pairs: int) -> Iterator[Row]:
     others = {"CUDA C++": cpp["bitonic_sort_kv"] * 1e3} if cpp else {}
     yield Row(f"bitonic_sort_kv f32 / i32, {pairs >> 20} Mi", "ms", took * 1e3, others, more_is_better=False)
 
-    threads = 4 * BLOCK * lw.current_device().engine.card.limits.multiprocessors  # type: ignore[attr-defined]
+    threads = 32 * BLOCK * lw.current_device().engine.card.limits.multiprocessors  # type: ignore[attr-defined]
 
     def whole_sum() -> None:
         clear(one)

@@ -281,7 +281,8 @@ def template_key(value: Any) -> Any:
         return type(value), value.hex()
     if isinstance(value, np.floating):
         return type(value), value.tobytes()
-    if is_dataclass(value) and not isinstance(value, type) and type(value).__hash__ is not None:
+    compares = type(value).__eq__ is not object.__eq__ and type(value).__hash__ is not None
+    if is_dataclass(value) and not isinstance(value, type) and compares:
         return (type(value), value, *(template_key(getattr(value, each.name)) for each in fields(value)))
     return type(value), value
 

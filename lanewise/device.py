@@ -55,12 +55,14 @@ class _Backend:
 
     engine: str
     takes: tuple[str, ...] = ()
+    count: str = ""
+    """How many devices of the kind there are; without it one, if any."""
 
 
 _BACKENDS: dict[Arch, _Backend] = {
     cpu: _Backend("lanewise.backends.cpu.engine:CpuEngine", ("threads",)),
     interpreter: _Backend("lanewise.backends.interpreter.engine:InterpreterEngine"),
-    cuda: _Backend("lanewise.backends.cuda.engine:CudaEngine", ("device",)),
+    cuda: _Backend("lanewise.backends.cuda.engine:CudaEngine", ("device",), "lanewise.backends.cuda.engine:cards"),
 }
 _GPUS = (cuda, amdgpu, vulkan, metal)
 
@@ -357,6 +359,17 @@ def reset() -> None:
 def devices() -> dict[Arch, Device | DeviceError]:
     """Every kind of device: one of it with its own subgroup size, or why there is none."""
     return {arch: _try(arch, None, {}) for arch in Arch if arch is not gpu}
+
+
+def every_device() -> dict[str, Device | DeviceError]:
+    """Like `devices()`, with every device of each kind: the second NVIDIA GPU is `cuda:1`."""
+    found: dict[str, Device | DeviceError] = {}
+    for arch, first in devices().items():
+        found[arch.value] = first
+        count = _BACKENDS[arch].count if isinstance(first, Device) else ""
+        for number in range(1, _load(count)() if count else 1):
+            found[f"{arch.value}:{number}"] = _try(arch, None, {"device": number})
+    return found
 
 
 def _log2_group_size() -> int:

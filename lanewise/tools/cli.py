@@ -56,10 +56,10 @@ def devices(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List every device with its subgroup sizes, its limits and what it supports."""
-    from ..device import devices as find_devices
+    from ..device import every_device
     from .devices import to_json, to_table
 
-    found = find_devices()
+    found = every_device()
     if as_json:
         print(to_json(found))
     else:

@@ -9,10 +9,10 @@ from typing import Any
 from rich.table import Table
 
 from ..backends.engine import Properties
-from ..device import Arch, Device
+from ..device import Device
 from ..errors import DeviceError
 
-Found = Mapping[Arch, Device | DeviceError]
+Found = Mapping[str, Device | DeviceError]
 
 
 def _bytes(count: int) -> str:
@@ -42,18 +42,18 @@ def to_table(found: Found) -> Table:
     for name in COLUMNS:
         table.add_column(name, justify="right" if name in _NUMBERS else "left")
     missing: list[str] = []
-    for arch, device in found.items():
+    for name, device in found.items():
         if isinstance(device, Device):
-            table.add_row(arch.value, *(cell(device.properties) for cell in COLUMNS.values()))
+            table.add_row(name, *(cell(device.properties) for cell in COLUMNS.values()))
         else:
-            missing.append(f"{arch.value}: {device.what}")
+            missing.append(f"{name}: {device.what}")
     table.caption = "\n".join(missing)
     return table
 
 
 def to_json(found: Found) -> str:
-    """An object by arch: a device's properties, or `{"unavailable": reason}`."""
-    return json.dumps({arch.value: _facts(device) for arch, device in found.items()}, indent=2)
+    """An object by device: its properties, or `{"unavailable": reason}`."""
+    return json.dumps({name: _facts(device) for name, device in found.items()}, indent=2)
 
 
 def _facts(device: Device | DeviceError) -> dict[str, Any]:
