@@ -27,7 +27,6 @@ ATTRIBUTES = {
     "COMPUTE_CAPABILITY_MAJOR": 9,
     "COMPUTE_CAPABILITY_MINOR": 0,
     "MULTIPROCESSOR_COUNT": 2,
-    "MAX_THREADS_PER_MULTIPROCESSOR": 2048,
     "MAX_THREADS_PER_BLOCK": 1024,
     "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232448,
 }
@@ -191,7 +190,6 @@ class FakeDriver:
             "cuDeviceGet": 0,
             "cuDevicePrimaryCtxRetain": CONTEXT,
             "cuDeviceGetName": b"Fake GPU\0",
-            "cuDeviceTotalMem": MEMORY,
             "cuDriverGetVersion": 13000,
             "cuModuleLoadData": b"",
             "cuPointerGetAttribute": 0,

@@ -14,7 +14,7 @@ from ...views import HostArray
 from .driver import call, driver, waiting
 from .transfers import Transfers
 
-MEMORY_UNIT = 1 << 20
+ARENA_UNIT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,12 @@ class Limits:
     capability: int
     """90 for sm_90."""
     multiprocessors: int
-    threads_per_multiprocessor: int
     max_block_dim: int
     max_shared_bytes: int
-    memory_bytes: int
 
 
 _ATTRIBUTES = {
     "multiprocessors": "MULTIPROCESSOR_COUNT",
-    "threads_per_multiprocessor": "MAX_THREADS_PER_MULTIPROCESSOR",
     "max_block_dim": "MAX_THREADS_PER_BLOCK",
     "max_shared_bytes": "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
 }
@@ -77,7 +74,6 @@ class Card:
         return Limits(
             name=name,
             capability=10 * ask("COMPUTE_CAPABILITY_MAJOR") + ask("COMPUTE_CAPABILITY_MINOR"),
-            memory_bytes=int(call("cuDeviceTotalMem", self._device)),
             **{field: ask(attribute) for field, attribute in _ATTRIBUTES.items()},
         )
 
@@ -131,7 +127,7 @@ class Card:
     def arena(self, nbytes: int) -> int:
         """Memory for one launch's copies, kept for the next launch; the caller holds `staging`."""
         if self._arena is None or nbytes > self._arena_bytes:
-            self._arena, self._arena_bytes = None, -(-nbytes // MEMORY_UNIT) * MEMORY_UNIT
+            self._arena, self._arena_bytes = None, -(-nbytes // ARENA_UNIT) * ARENA_UNIT
             self._arena = Allocation(self, self._arena_bytes, "copies of NumPy arrays")
         return self._arena.address
 

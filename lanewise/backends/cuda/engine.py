@@ -22,6 +22,8 @@ from .modules import Compiler
 from .staging import is_host, staged
 
 WARP = 32
+PLANS_KEPT = 64
+"""Plans that one variant keeps for arrays of the same layouts: for threads, streams and scalars."""
 
 
 def cards() -> int:
@@ -98,9 +100,6 @@ class CudaEngine:
             for event in (first, last):
                 call("cuEventDestroy", event)
         return elapsed
-
-
-PLANS_KEPT = 64
 
 
 class CudaExecutable:
