@@ -109,3 +109,39 @@ def from_combine(combine: Callable[..., Any], operands: tuple[Arr, ...]) -> tupl
     half = len(operands) // 2
     identity = operands[half:]
     return operands[:half], Algebra(combine, identity, identity)
+
+
+def _skipping(
+    algebra: Algebra[T],
+    absent: T,
+    choose: Callable[[T, T, T], T],
+    both: Callable[[T, T], T],
+    either: Callable[[T, T], T],
+) -> Algebra[T]:
+    """The same operation with "is there a value at all?" as one more leaf: what is left out changes no bit.
+
+    An identity is not enough for that: 0.0 is one of addition, and turns -0.0 into 0.0.
+    """
+
+    def combine(x: tuple[T, ...], y: tuple[T, ...]) -> tuple[T, ...]:
+        (*xs, has_x), (*ys, has_y) = x, y
+        meeting = algebra.combine(tuple(xs), tuple(ys))
+        met = both(has_x, has_y)
+        leaves = (choose(met, together, choose(has_x, a, b)) for together, a, b in zip(meeting, xs, ys, strict=True))
+        return (*leaves, either(has_x, has_y))
+
+    return Algebra(combine, (*algebra.neutral, absent), (*algebra.identity, absent))
+
+
+def skipping_emitted(
+    b: Builder, values: tuple[Value, ...], algebra: Algebra[Value]
+) -> tuple[tuple[Value, ...], Algebra[Value]]:
+    """Values that are there, and the operation that skips those that are not."""
+    present, absent = (b.const(flag, dtypes.bool_) for flag in (True, False))
+    return (*values, present), _skipping(algebra, absent, b.select, b.and_, b.or_)
+
+
+def skipping_numeric(values: tuple[Arr, ...], algebra: Algebra[Arr]) -> tuple[tuple[Arr, ...], Algebra[Arr]]:
+    """The same in a meaning."""
+    present = np.ones(values[0].shape, bool)
+    return (*values, present), _skipping(algebra, np.array(False), np.where, np.logical_and, np.logical_or)

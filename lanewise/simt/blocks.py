@@ -17,7 +17,7 @@ from .. import dtypes
 from ..ir import Block, Builder, Value
 from ..ir.opcodes import Effect, Level, always, same, to
 from . import emit, folds, reductions, trees
-from .algebra import MONOIDS, Algebra, Monoid, from_combine, from_region
+from .algebra import MONOIDS, Algebra, Monoid, from_combine, from_region, skipping_emitted, skipping_numeric
 from .exchange import Partials, num_subgroups, share
 from .folds import Leaves
 from .op import BARRIER, PREDICATE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs
@@ -294,12 +294,12 @@ def _declare(shape: _BlockForm, monoid: Monoid) -> None:
 
 def _declare_generic(shape: _BlockForm, name: str) -> None:
     def meaning(lanes: Lanes, *operands: Arr, combine: Callable[..., Any]) -> Leaves:
-        values, algebra = from_combine(combine, operands)
-        return shape.meaning(lanes, values, algebra)
+        values, algebra = skipping_numeric(*from_combine(combine, operands))
+        return shape.meaning(lanes, values, algebra)[:-1]
 
     def expand(b: Builder, active: Value | None, /, *operands: Value, region: Block) -> Values:
-        values, algebra = from_region(b, region, operands)
-        return shape.expand(b, active, values, algebra, False)
+        values, algebra = skipping_emitted(b, *from_region(b, region, operands))
+        return shape.expand(b, active, values, algebra, False)[:-1]
 
     declare(
         SimtOp(

@@ -14,7 +14,7 @@ from ..dtypes import BY_NUMPY, DType
 from ..ir import Block, Builder, Value
 from ..ir.opcodes import Level, always, same
 from . import folds, trees
-from .algebra import MONOIDS, Algebra, Monoid, from_combine, from_region
+from .algebra import MONOIDS, Algebra, Monoid, from_combine, from_region, skipping_emitted, skipping_numeric
 from .folds import Leaves
 from .op import CROSS_LANE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs, uniform_if_whole
 from .trees import Values
@@ -148,7 +148,8 @@ def generic_doc(form: Form) -> str:
     return paragraphs(
         form.formula.format(op="op"),
         f"{form.placement.format(identity='`identity`')}  `op` is a @func of two arguments: associative, and for a "
-        "reduction commutative.  `identity` stands for lanes that are not active.  Takes scalars, vectors and structs.",
+        "reduction commutative.  `identity` is what an exclusive scan gives where nothing precedes.  Takes scalars, "
+        "vectors and structs.",
         form.cost,
     )
 
@@ -191,12 +192,15 @@ VALUE_OP_IDENTITY = (Param("value"), Param("op", Kind.FUNC), Param("identity"))
 
 def _declare_generic(form: Form, name: str) -> None:
     def meaning(lanes: Lanes, *operands: Arr, combine: Callable[..., Any], log2_size: int) -> Leaves:
-        values, algebra = from_combine(combine, operands)
-        return form.meaning(lanes, values, algebra, log2_size)
+        values, algebra = skipping_numeric(*from_combine(combine, operands))
+        return form.meaning(lanes, values, algebra, log2_size)[:-1]
 
     def expand(b: Builder, active: Value | None, /, *operands: Value, region: Block, log2_size: int) -> Values:
         values, algebra = from_region(b, region, operands)
-        return form.expand(b, active, values, algebra, log2_size, False)
+        if active is None:
+            return form.expand(b, active, values, algebra, log2_size, False)
+        values, algebra = skipping_emitted(b, values, algebra)
+        return form.expand(b, active, values, algebra, log2_size, False)[:-1]
 
     declare(
         SimtOp(
