@@ -84,6 +84,7 @@ def test_native_folds(arch: str, size: int, t: DType, name: str, form: str) -> N
     assert target.keeps(op)
     w = Writer()
     result = target.natives[op.opcode].emit(w, op, ["%x"], "%mask")
+    assert isinstance(result, str)
     got = wave(arch, size).run(w, {"%x": x, "%mask": mask}, result).astype(np.uint32).view(t.np)
     combine = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}.get(
         name, getattr(np, f"bitwise_{name}", None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -56,7 +58,8 @@ def test_structs(size: int) -> None:
         for device in case.devices:
             outs = [np.zeros((len(NAMES), case.n), np.uint8), np.zeros((2 * len(NAMES), case.n))]
             outs.append(np.zeros((len(NAMES), case.n), bool))
-            travel(*fields, case.active, *outs, size - 1, functions, case.block_dim)
+            arguments: list[Any] = [*fields, case.active, *outs, size - 1, functions, case.block_dim]
+            travel(*arguments)
             for f, name in enumerate(NAMES):
                 read = source(name, size, size - 1)
                 columns = (outs[0][f], outs[1][2 * f], outs[1][2 * f + 1], outs[2][f])

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from ...dtypes import DType
+from ...dtypes import DType, i32
 from ...ir import Op
 from .conversions import convert, half_fma
 from .division import float_floordiv, float_mod, int_divide
+from .host import host
 from .text import lane_type, scalar_type
 from .width import Width
 
@@ -92,6 +93,41 @@ def _bit_count(name: str, extra: str = "") -> Row:
         return count if dtype.bits == 32 else w.change("trunc" if dtype.bits > 32 else "zext", element, count, "i32")
 
     return row
+
+
+def _leading_zeros(w: Width, op: Op, ops: Sequence[str]) -> str:
+    """Strips take the exponent of a conversion to f32 where no instruction counts: LLVM would look up nibbles."""
+    dtype = op.operands[0].type
+    if not w.lanes or dtype.bits < 32 or host().counts_zeros:
+        return _bit_count("ctlz", ", i1 false")(w, op, ops)
+    return _zeros_above(w, dtype, ops[0])
+
+
+def _trailing_zeros(w: Width, op: Op, ops: Sequence[str]) -> str:
+    """The width less the leading zeros of the bits below the lowest one."""
+    dtype = op.operands[0].type
+    if not w.lanes or dtype.bits < 32 or host().counts_zeros:
+        return _bit_count("cttz", ", i1 false")(w, op, ops)
+    less = w.binary("sub", dtype, ops[0], w.number(dtype, 1))
+    below = w.binary("and", dtype, less, w.binary("xor", dtype, ops[0], w.number(dtype, -1)))
+    return w.binary("sub", i32, w.number(i32, dtype.bits), _zeros_above(w, dtype, below))
+
+
+def _zeros_above(w: Width, dtype: DType, x: str) -> str:
+    """158 less the biased exponent of x as a float, in [0, 32]; of 64 bits, that of the high half if it is not 0."""
+    if dtype.bits == 64:
+        element = scalar_type(dtype)
+        high = w.change("trunc", element, w.binary("lshr", dtype, x, w.number(dtype, 32)), "i32")
+        low = _zeros_above(w, i32, w.change("trunc", element, x, "i32"))
+        in_low = w.binary("add", i32, low, w.number(i32, 32))
+        return w.choose("i32", w.compare(i32, "eq", high, w.number(i32, 0)), in_low, _zeros_above(w, i32, high))
+    # Without the bit below the highest one, no rounding reaches the next power of two.
+    above = w.binary("xor", i32, w.binary("lshr", i32, x, w.number(i32, 1)), w.number(i32, -1))
+    single = w.change("sitofp", "i32", w.binary("and", i32, x, above), "float")
+    # The sign stands above the exponent: with the highest bit set the difference is negative.
+    exponent = w.binary("lshr", i32, w.change("bitcast", "float", single, "i32"), w.number(i32, 23))
+    zeros = w.binary("sub", i32, w.number(i32, 158), exponent)
+    return w.intrinsic("smax", "i32", w.intrinsic("smin", "i32", zeros, w.number(i32, 32)), w.number(i32, 0))
 
 
 def _bitrev(w: Width, op: Op, ops: Sequence[str]) -> str:
@@ -178,7 +214,7 @@ ROWS: dict[str, Row] = {
     "cast": _cast,
     "bitcast": _bitcast,
     "popcnt": _bit_count("ctpop"),
-    "clz": _bit_count("ctlz", ", i1 false"),
-    "ctz": _bit_count("cttz", ", i1 false"),
+    "clz": _leading_zeros,
+    "ctz": _trailing_zeros,
     "bitrev": _bitrev,
 }

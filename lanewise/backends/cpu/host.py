@@ -18,6 +18,7 @@ class Host:
     vector_bytes: int
     permute: str | None  # the intrinsic that moves 32-bit lanes within one vector by a vector of indices
     masked_bits: frozenset[int]  # widths of elements that a masked vector load or store takes in one instruction
+    counts_zeros: bool  # an instruction counts the leading zeros of each lane of a vector
     half: bool  # converts f16; without it the device has no f16, as LLVM would call functions that nobody has
 
     def strip_lanes(self, subgroup_size: int) -> int:
@@ -36,10 +37,10 @@ def host() -> Host:
     cpu, features = llvm.get_host_cpu_name(), found.flatten()
     arm = llvm.get_default_triple().split("-")[0] in ("aarch64", "arm64")
     if found.get("avx512f") and found.get("avx512vl") and found.get("avx512bw"):
-        return Host(cpu, features, 64, _AVX512, frozenset({8, 16, 32, 64}), True)
+        return Host(cpu, features, 64, _AVX512, frozenset({8, 16, 32, 64}), bool(found.get("avx512cd")), True)
     if found.get("avx2"):
-        return Host(cpu, features, 32, _AVX2, frozenset({32, 64}), bool(found.get("f16c")))
-    return Host(cpu, features, 16, None, frozenset(), arm or bool(found.get("f16c")))
+        return Host(cpu, features, 32, _AVX2, frozenset({32, 64}), False, bool(found.get("f16c")))
+    return Host(cpu, features, 16, None, frozenset(), arm, arm or bool(found.get("f16c")))
 
 
 def default_threads() -> int:
