@@ -19,6 +19,7 @@ ARCHES = tuple(os.environ.get("LANEWISE_TEST_ARCHES", "interpreter cpu").split()
 SIZES_OF = {"cuda": (32,)}  # where the hardware leaves no choice
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 FEW = (1, 8, 64)
+SIMPLE = (1, 8, 16)  # on the CPU: scalars, one native vector, several
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -83,6 +84,13 @@ def device(request: pytest.FixtureRequest) -> Iterator[lw.Device]:
 @pytest.fixture(params=_params(FEW), ids=_name)
 def few_devices(request: pytest.FixtureRequest) -> Iterator[lw.Device]:
     """Every backend at a narrow, a middling and the widest subgroup size: for tests where W matters little."""
+    with lw.use(made(*request.param)) as chosen:
+        yield chosen
+
+
+@pytest.fixture(params=_params(SIMPLE), ids=_name)
+def simple_devices(request: pytest.FixtureRequest) -> Iterator[lw.Device]:
+    """Every backend where lanes have nothing to do with one another: for arithmetic."""
     with lw.use(made(*request.param)) as chosen:
         yield chosen
 

@@ -69,7 +69,9 @@ def devices(
 @app.command()
 def source(
     place: Annotated[str, typer.Argument(metavar="FILE:KERNEL", help="A Python file and a kernel in it.")],
-    target: Annotated[str, typer.Option(help="What to generate: ir, cpu (LLVM IR), asm, ptx, sass, amdgpu, spirv.")] = "cpu",
+    target: Annotated[
+        str, typer.Option(help="What to generate: ir, cpu (LLVM IR), asm, ptx, sass, amdgpu, spirv.")
+    ] = "cpu",
     subgroup_size: Annotated[
         int | None, typer.Option(help="Lanes of a subgroup.", show_default="the target's own")
     ] = None,

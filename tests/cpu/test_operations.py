@@ -16,8 +16,7 @@ from tests.ops.test_expansions import OPERATIONS, Case, cases, defined
 
 from .kernels import Arr, load, program, same_bits, view
 
-SIZES = (1, 4, 16, 64)  # below a strip, above one, many
-TILE_SIZES = 2  # for each operation and W; each of them meets other types, masks and blocks
+SIZES = (1, 4, 32)  # below a strip, several
 
 
 def built(case: Case, result_types: Sequence[dtypes.DType]) -> Program:
@@ -61,7 +60,7 @@ def items(case: Case, array: Arr) -> Arr:
 def test_as_interpreted(name: str, width: int) -> None:
     if width < 4 and name.startswith("quad."):
         return
-    for case in cases(name, width, 1, TILE_SIZES):
+    for case in cases(name, width, 1, 2):
         types = tuple(dtypes.BY_NUMPY[v.dtype] for v in case.operands)
         result_types = case.row.infer(types, case.attrs)
         made = built(case, result_types)

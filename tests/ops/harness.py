@@ -23,7 +23,7 @@ INTEGER_DTYPES = NUMERIC_DTYPES[:8]
 ODD_BLOCKS = (lw.i32, lw.f32)
 """The types that are also tested in blocks that are no multiple of W."""
 
-WIDE = 16
+WIDE = 8
 """Above this subgroup size LLVM takes long, and the CPU is spared what is only another way to the same code."""
 
 
@@ -92,8 +92,9 @@ def cases(size: int, dtype: lw.DType) -> list[Case]:
     """Full and partial subgroups, random and one-hot masks; for two dtypes in blocks that are no multiple of W.
 
     Code is compiled for a block size, for an operation under a branch or not, and for launches with absent lanes or
-    without; a mask and a number of items are free.  The CPU meets all of these up to W = 16.  Above, lanes are absent
-    with those two dtypes alone, and the operation is masked with every second dtype at W = 32, with the others at 64.
+    without; a mask and a number of items are free.  The CPU meets all of these up to W = 8.  Above, lanes are absent
+    with those two dtypes alone, and the operation is masked with every second dtype at W = 32, with the others at 16
+    and 64.
     """
     rng = np.random.default_rng(size)
     odd = dtype in ODD_BLOCKS
@@ -123,7 +124,7 @@ def cases(size: int, dtype: lw.DType) -> list[Case]:
 
 def parts(size: int, names: Sequence[str]) -> list[tuple[str, ...]]:
     """Names of operations that one kernel holds: at a wide W few, as compiling takes more than linear time."""
-    return [(name,) for name in names] if size > WIDE else [tuple(names)]
+    return [(name,) for name in names] if size > 16 else [tuple(names)]
 
 
 def values(dtype: lw.DType, n: int, seed: int = 0) -> Arr:

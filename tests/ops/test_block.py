@@ -10,8 +10,9 @@ import pytest
 import lanewise as lw
 from lanewise.simt import block, subgroup
 
+from ..conftest import arches
 from . import reference as ref
-from .harness import NUMERIC_DTYPES, bits, values
+from .harness import NUMERIC_DTYPES, ODD_BLOCKS, Case, bits, cases, values
 
 
 def cut(row: list[Any], size: int) -> list[list[Any]]:
@@ -66,7 +67,7 @@ def block_exclusive(row: list[Any], size: int, op: ref.Op2, start: Any) -> list[
 @lw.kernel
 def folds(
     x: lw.types.ndarray(),
-    leaves: lw.types.ndarray(),
+    active: lw.types.ndarray(),
     out: lw.types.ndarray(),
     functions: lw.template(),
     block_dim: lw.template(),
@@ -75,7 +76,7 @@ def folds(
     lw.loop_config(block_dim=block_dim)
     for i in range(x.shape[0]):
         if lw.static(masked):
-            if leaves[i] != 0:
+            if active[i] == 0:
                 return
         for f in lw.static(range(len(functions))):
             out[f, i] = functions[f](x[i])
@@ -83,43 +84,49 @@ def folds(
 
 OPS = ("add", "min", "max")
 FAMILIES = ("reduce", "reduce_all", "inclusive", "exclusive")
+NAMES = [(family, op) for family in FAMILIES for op in OPS]
 
 
-@pytest.mark.parametrize("masked", [False, True], ids=["everyone", "masked"])
+def expect(family: str, op: str, row: list[Any], size: int, dtype: lw.DType) -> list[Any]:
+    """What the threads of a block get."""
+    combine = ref.OPS[op]
+    if family == "inclusive":
+        return block_inclusive(row, size, combine)
+    if family == "exclusive":
+        return block_exclusive(row, size, combine, ref.identity(op, dtype.np))
+    total = block_reduce(row, size, combine)
+    everyone = [None if v is None else total for v in row]
+    return everyone if family == "reduce_all" else everyone[:1] + [None] * (len(row) - 1)
+
+
+def run_folds(case: Case, dtype: lw.DType) -> None:
+    x = values(dtype, case.n)
+    present = [v if a else None for v, a in zip(x, case.active, strict=True)]
+    blocks = [present[start : start + case.block_dim] for start in range(0, case.n, case.block_dim)]
+    blocks[-1] += [None] * (case.block_dim - len(blocks[-1]))
+    with np.errstate(all="ignore"):
+        rows = [[v for row in blocks for v in expect(*name, row, case.size, dtype)][: case.n] for name in NAMES]
+    functions = tuple(getattr(block, f"{family}_{op}") for family, op in NAMES)
+    for device in case.devices:
+        out = np.zeros((len(NAMES), case.n), dtype.np)
+        folds(x, case.active, out, functions, case.block_dim, case.masked)
+        for got, want, (family, op) in zip(out, rows, NAMES, strict=True):
+            case.check(got, want, f"block.{family}_{op}, block_dim {case.block_dim}, on {device.arch}")
+
+
 @pytest.mark.parametrize("dtype", NUMERIC_DTYPES, ids=str)
-def test_folds(device: lw.Device, dtype: lw.DType, masked: bool) -> None:
-    size = device.subgroup_size
-    names = [(family, op) for family in FAMILIES for op in OPS]
-    functions = tuple(getattr(block, f"{family}_{op}") for family, op in names)
-    dims = (2 * size + size // 2, size, min(size * size + 2 * size, 300))
-    for block_dim in dims if dtype in (lw.i32, lw.f32) else dims[:1]:
-        n = 3 * block_dim + size // 2 + 1
-        x = values(dtype, n)
-        leaves = (np.random.default_rng(n).random(n) < 0.4).astype(np.uint8) * masked
-        out = np.zeros((len(names), n), dtype.np)
-        with lw.use(device):
-            folds(x, leaves, out, functions, block_dim, masked)
-        with np.errstate(all="ignore"):
-            for start in range(0, n, block_dim):
-                here = slice(start, min(start + block_dim, n))
-                row = [None if gone else v for v, gone in zip(x[here], leaves[here], strict=True)]
-                row += [None] * (block_dim - len(row))
-                for f, (family, op) in enumerate(names):
-                    combine = ref.OPS[op]
-                    total = block_reduce(row, size, combine)
-                    want = {
-                        "reduce": lambda: [total if i == 0 and v is not None else None for i, v in enumerate(row)],
-                        "reduce_all": lambda: [None if v is None else total for v in row],
-                        "inclusive": lambda: block_inclusive(row, size, combine),
-                        "exclusive": lambda: block_exclusive(row, size, combine, ref.identity(op, x.dtype)),
-                    }[family]()
-                    for thread, value in enumerate(want):
-                        if value is not None:
-                            got = out[f, start + thread]
-                            same = bits(np.array([got])) == bits(np.array([value], dtype.np))
-                            assert same.all(), (
-                                f"{family}_{op}, block_dim {block_dim}, thread {thread}: {got} != {value}"
-                            )
+def test_folds(size: int, dtype: lw.DType) -> None:
+    for case in cases(size, dtype):
+        if case.name != "one-hot":
+            run_folds(case, dtype)
+
+
+@pytest.mark.parametrize("dtype", ODD_BLOCKS, ids=str)
+def test_folds_of_many_subgroups(size: int, dtype: lw.DType) -> None:
+    """More partial results than a subgroup has lanes, where a block can have them; and one subgroup alone."""
+    for block_dim in (size, min(size * size + 2 * size + size // 2, 300)):
+        n = 2 * block_dim + size // 2 + 1
+        run_folds(Case("many subgroups", size, block_dim, np.ones(n, np.uint8), False, arches(size)), dtype)
 
 
 @lw.kernel

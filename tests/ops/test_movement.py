@@ -69,7 +69,7 @@ def test_run_time_index(size: int, number: int, dtype: lw.DType) -> None:
         near = np.random.default_rng(case.n).integers(-size if index_type.is_signed else 0, size + 1, case.n)
         far = values(index_type, case.n, seed=1)
         index = np.where(np.arange(case.n) % 5 == 0, far, near.astype(index_type.np))
-        lanes, where = case.lanes(x), case.lanes(index.tolist())
+        lanes, where = case.lanes(x.tolist()), case.lanes(index.tolist())
         for part in parts(size, NAMES):
             want = {(f, k): case.each(expect(f, k), lanes, where) for f, k in itertools.product(part, range(steps))}
             functions = tuple(getattr(subgroup, f"{name}_tiled") for name in part)
@@ -115,7 +115,7 @@ def test_constant_index(size: int, name: str, dtype: lw.DType) -> None:
 
     for case in cases(size, dtype):
         x = values(dtype, case.n)
-        lanes = case.lanes(x)
+        lanes = case.lanes(x.tolist())
         want = {(k, a): case.each(expect(k, amount), lanes) for k, a, amount in rows}
         for device in case.devices:
             out = np.zeros((steps, 4, case.n), dtype.np)
@@ -143,7 +143,7 @@ def first(
 def test_broadcast_first(size: int, dtype: lw.DType) -> None:
     for case in cases(size, dtype):
         x = values(dtype, case.n)
-        want = case.each(lambda values: [ref.lowest(values)] * len(values), case.lanes(x))
+        want = case.each(lambda values: [ref.lowest(values)] * len(values), case.lanes(x.tolist()))
         for device in case.devices:
             out = np.zeros(case.n, dtype.np)
             first(x, case.active, out, case.block_dim, case.masked)

@@ -55,15 +55,16 @@ def twins(
 
 
 @pytest.mark.parametrize("function", TWINS, ids=lambda f: f.qualified_name)
-def test_plain_is_tiled(few_devices: lw.Device, function: Function) -> None:
-    size = few_devices.subgroup_size
+def test_plain_is_tiled(arch: str, function: Function) -> None:
+    size = SIZES_OF.get(arch, (8,))[0]
     n = 128 + size // 2 + 1
     x = np.random.default_rng(7).integers(1, 90, n).astype(np.int32)
     y = np.random.default_rng(8).integers(-2, size, n).astype(np.int32)
     out = np.full((2, n), 77, np.uint64)
     tiled = FUNCTIONS[f"{function.qualified_name}_tiled"]
     generic = any(p.kind is Kind.FUNC for p in function.params)
-    twins(x, y, out, function, tiled, len(function.params), generic, function.name == "bitonic_sort_kv")
+    with lw.use(made(arch, size)):
+        twins(x, y, out, function, tiled, len(function.params), generic, function.name == "bitonic_sort_kv")
     defined = x % 3 != 0
     if function.name.startswith("reduce") and not function.name.startswith("reduce_all"):
         rows = np.arange(n) // size

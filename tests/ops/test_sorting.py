@@ -30,13 +30,14 @@ def sort_pairs(
 ):
     lw.loop_config(block_dim=block_dim)
     for i in range(keys.shape[0]):
-        if lw.static(masked):
-            if active[i] == 0:
-                return
+        key, value = keys[i], payload[i]
+        here = active[i] != 0
         for k in lw.static(range(subgroup.log2_group_size() + 1)):
-            key, value = subgroup.bitonic_sort_kv_tiled(keys[i], payload[i], k)
-            out_keys[k, i] = key
-            out_payload[k, i] = value
+            a, b = key, value
+            if here or lw.static(not masked):
+                a, b = subgroup.bitonic_sort_kv_tiled(key, value, k)
+            out_keys[k, i] = a
+            out_payload[k, i] = b
 
 
 @lw.kernel
@@ -49,11 +50,13 @@ def sort_keys(
 ):
     lw.loop_config(block_dim=block_dim)
     for i in range(keys.shape[0]):
-        if lw.static(masked):
-            if active[i] == 0:
-                return
+        key = keys[i]
+        here = active[i] != 0
         for k in lw.static(range(subgroup.log2_group_size() + 1)):
-            out[k, i] = subgroup.bitonic_sort_tiled(keys[i], k)
+            r = key
+            if here or lw.static(not masked):
+                r = subgroup.bitonic_sort_tiled(key, k)
+            out[k, i] = r
 
 
 @pytest.mark.parametrize(("number", "dtype"), list(enumerate(NUMERIC_DTYPES)), ids=str)

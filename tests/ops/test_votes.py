@@ -48,13 +48,13 @@ def votes(
 def test_votes(size: int, dtype: lw.DType) -> None:
     steps = size.bit_length()
     for case in cases(size, dtype):
-        for spread in ("mixed", "few", "same"):
+        for spread in ("mixed",) if case.name == "one-hot" else ("mixed", "few", "same"):
             x = values(dtype, case.n)
             if spread == "few":
                 x = x[np.arange(case.n) // 3 % 4 % case.n]
             if spread == "same":
                 x = np.full(case.n, x[case.n // 2])
-            lanes = case.lanes(x)
+            lanes = case.lanes(x.tolist())
             want = [
                 [case.each(functools.partial(ref.per_tile, 1 << k, row), lanes) for k in [*range(steps), steps - 1]]
                 for row in ROWS
