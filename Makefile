@@ -27,7 +27,7 @@ types: $(VENV)/.test
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(VENV)/.test
-	$(BIN)/pytest -p no:cacheprovider -n auto
+	$(BIN)/pytest -p no:cacheprovider -n auto --dist worksteal
 
 # What must hold on every device runs on the GPU alone; then its own tests, and the fuzz tests beside the interpreter.
 test-gpu: $(VENV)/.gpu
