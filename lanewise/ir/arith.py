@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,8 @@ from .opcodes import Infer, Opcode, from_attr, register, same, to
 Arr = NDArray[Any]
 
 
-def _unary_row(name: str, meaning: Callable[..., Arr], infer: Infer = same) -> None:
+def _row(name: str, meaning: Callable[..., Arr], infer: Infer = same) -> None:
     register(Opcode(name, infer, meaning=meaning))
-
-
-_binary_row = _unary_row
 
 
 # ---- integers and floats ------------------------------------------------------------------------------------------
@@ -148,7 +145,7 @@ for _name, _function in {
     "atan2": np.arctan2,
     "pow": np.power,  # floats only
 }.items():
-    _binary_row(_name, _function)
+    _row(_name, _function)
 
 for _name, _function in {
     "neg": negative,
@@ -177,7 +174,7 @@ for _name, _function in {
     "cosh": np.cosh,
     "tanh": np.tanh,
 }.items():
-    _unary_row(_name, _function)
+    _row(_name, _function)
 
 MATH = frozenset("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh atan2 pow".split())
 """Operations whose last bits each backend's library decides; everything else here is exact."""
@@ -192,7 +189,7 @@ COMPARISONS: dict[str, Callable[[Arr, Arr], Arr]] = {
     "ge": np.greater_equal,
 }
 for _name, _function in COMPARISONS.items():
-    _binary_row(_name, _function, to(dtypes.bool_))
+    _row(_name, _function, to(dtypes.bool_))
 
 register(Opcode("select", lambda types, attrs: (types[1],), meaning=np.where))  # operands: bool, a, b
 
@@ -262,10 +259,5 @@ def reverse_bits(value: Arr) -> Arr:
 
 
 for _name, _function in {"popcnt": popcount, "clz": leading_zeros, "ctz": trailing_zeros}.items():
-    _unary_row(_name, _function, to(dtypes.i32))
-_unary_row("bitrev", reverse_bits)
-
-
-def is_exact(opcode: str, attrs: Mapping[str, Any]) -> bool:
-    """Whether the contract promises the same bits for this operation on every backend."""
-    return opcode not in MATH
+    _row(_name, _function, to(dtypes.i32))
+_row("bitrev", reverse_bits)

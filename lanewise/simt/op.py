@@ -95,8 +95,6 @@ class Param:
 
 
 VALUE = Param("value")
-NUMBER = Param("value", dtypes=dtypes.NUMERIC)
-INTEGER = Param("value", dtypes=dtypes.INTEGERS)
 PREDICATE = Param("predicate", Kind.PREDICATE)
 LOG2_SIZE = Param("log2_size", Kind.CONST)
 
