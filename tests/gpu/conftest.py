@@ -33,14 +33,14 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     """The driver that is made up, in place of cuda-bindings."""
     made = FakeDriver()
 
-    def ptx_of(self: modules.Compiler, kernel: Any) -> str:
+    def ptx_of(self: modules.PtxCompiler, kernel: Any) -> str:
         return made.learn(kernel)
 
     bindings = SimpleNamespace(driver=made)
     monkeypatch.setenv("LANEWISE_CACHE_DIR", "")
     monkeypatch.setitem(sys.modules, "cuda", cast(Any, SimpleNamespace(bindings=bindings)))
     monkeypatch.setitem(sys.modules, "cuda.bindings", cast(Any, bindings))
-    monkeypatch.setattr(modules.Compiler, "ptx_of", ptx_of)
+    monkeypatch.setattr(modules.PtxCompiler, "ptx_of", ptx_of)
     monkeypatch.setattr("lanewise.device._homes", {})
     monkeypatch.setattr("lanewise.device._checked", set())
     for cached in (driver, card.made):

@@ -11,8 +11,8 @@ import pytest
 
 import lanewise as lw
 from lanewise import dlpack
-from lanewise.backends.cuda.launch import SMALL
 from lanewise.backends.cuda.modules import architecture, ptx_version
+from lanewise.backends.gpu.launch import SMALL
 
 from .fake import ATTRIBUTES, CUresult, FakeDriver, Launch
 from .kernels import affine, copy2, first, lanes, plus

@@ -1,81 +1,48 @@
-"""One GPU: its context, its limits, its memory."""
+"""One NVIDIA GPU: its primary context, which every CUDA library of the process shares."""
 
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import Any
 
 from ...errors import DeviceError
-from ...views import HostArray
-from .driver import call, driver, waiting
-from .transfers import Transfers
+from ..gpu.card import Card, Limits
+from .driver import call, driver
 
-ARENA_UNIT = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What the driver says of a GPU."""
-
-    name: str
-    capability: int
-    """90 for sm_90."""
-    multiprocessors: int
-    max_block_dim: int
-    max_shared_bytes: int
+MAX_GRID = 2**31 - 1
+_DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 
 
-_ATTRIBUTES = {
-    "multiprocessors": "MULTIPROCESSOR_COUNT",
-    "max_block_dim": "MAX_THREADS_PER_BLOCK",
-    "max_shared_bytes": "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
-}
-
-
-class Allocation:
-    """Bytes on a GPU, given back with the last array that lies in them."""
-
-    __slots__ = ("__weakref__", "address")
-
-    def __init__(self, card: Card, nbytes: int, what: str) -> None:
-        with card.current():
-            self.address = int(call("cuMemAlloc", max(nbytes, 1), doing=f"{card}: {nbytes} bytes for {what}"))
-        weakref.finalize(self, card.free, self.address).atexit = False  # the driver frees what a process leaves
-
-
-class Card:
-    """A GPU by its number; its context is the primary one, which every CUDA library of the process shares."""
+class CudaCard(Card):
+    """A GPU by its number."""
 
     def __init__(self, number: int) -> None:
-        self.number = number
+        super().__init__(number)
         self._device = call("cuDeviceGet", number, doing=f"GPU {number}")
         self.context = call("cuDevicePrimaryCtxRetain", self._device, doing=f"GPU {number}")
         self.alone = count() == 1
-        self.staging = threading.RLock()
-        """Held by a launch whose arrays are copied: it alone uses the arena and the transfers."""
-        self._arena: Allocation | None = None
-        self._arena_bytes = 0
 
-    def __repr__(self) -> str:
-        return f"GPU {self.number} ({self.limits.name})"
+    def _ask(self, attribute: str) -> int:
+        enum = driver().CUdevice_attribute
+        return int(call("cuDeviceGetAttribute", getattr(enum, f"CU_DEVICE_ATTRIBUTE_{attribute}"), self._device))
 
     @cached_property
     def limits(self) -> Limits:
-        enum = driver().CUdevice_attribute
-
-        def ask(name: str) -> int:
-            return int(call("cuDeviceGetAttribute", getattr(enum, f"CU_DEVICE_ATTRIBUTE_{name}"), self._device))
-
-        name = call("cuDeviceGetName", 256, self._device).split(b"\0")[0].decode()
         return Limits(
-            name=name,
-            capability=10 * ask("COMPUTE_CAPABILITY_MAJOR") + ask("COMPUTE_CAPABILITY_MINOR"),
-            **{field: ask(attribute) for field, attribute in _ATTRIBUTES.items()},
+            name=call("cuDeviceGetName", 256, self._device).split(b"\0")[0].decode(),
+            multiprocessors=self._ask("MULTIPROCESSOR_COUNT"),
+            max_block_dim=self._ask("MAX_THREADS_PER_BLOCK"),
+            max_shared_bytes=self._ask("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+            max_grid=MAX_GRID,
         )
+
+    @cached_property
+    def capability(self) -> int:
+        """90 for sm_90."""
+        return 10 * self._ask("COMPUTE_CAPABILITY_MAJOR") + self._ask("COMPUTE_CAPABILITY_MINOR")
 
     # ---- the context ---------------------------------------------------------------------------------------------
     @contextmanager
@@ -95,53 +62,47 @@ class Card:
         if not int(call("cuCtxGetCurrent")):
             call("cuCtxSetCurrent", self.context)
 
-    @contextmanager
-    def adopted(self) -> Generator[None]:
-        """Like `current`; a thread without a context keeps this one."""
-        self.adopt_thread()
-        with self.current():
-            yield
-
-    def sync(self) -> None:
-        """Wait until everything on this GPU has ended."""
-        with self.current():
-            call("cuCtxSynchronize", doing=waiting())
-
     # ---- memory --------------------------------------------------------------------------------------------------
-    def allocate(self, nbytes: int, what: str) -> Allocation:
-        """`nbytes` bytes of zeros."""
-        made = Allocation(self, nbytes, what)
-        with self.current():
-            call("cuMemsetD8", made.address, 0, max(nbytes, 1))
-        return made
+    def malloc(self, nbytes: int, doing: str) -> int:
+        return int(call("cuMemAlloc", nbytes, doing=doing))
 
     def free(self, address: int) -> None:
         with suppress(DeviceError), self.current():  # a lost context has lost its memory too
             call("cuMemFree", address)  # waits for the launches that may still use it
 
-    @cached_property
-    def transfers(self) -> Transfers:
-        with self.current():
-            return Transfers()
+    def clear(self, address: int, nbytes: int) -> None:
+        call("cuMemsetD8", address, 0, nbytes)
 
-    def arena(self, nbytes: int) -> int:
-        """Memory for one launch's copies, kept for the next launch; the caller holds `staging`."""
-        if self._arena is None or nbytes > self._arena_bytes:
-            self._arena, self._arena_bytes = None, -(-nbytes // ARENA_UNIT) * ARENA_UNIT
-            self._arena = Allocation(self, self._arena_bytes, "copies of NumPy arrays")
-        return self._arena.address
+    def pinned(self, nbytes: int) -> int:
+        return int(call("cuMemHostAlloc", nbytes, 0, doing=f"{nbytes} bytes of pinned host memory"))
 
-    def upload(self, address: int, data: HostArray) -> None:
-        """Copy bytes to the GPU, after everything that it runs."""
-        self.sync()
-        with self.staging, self.current():
-            self.transfers.upload(address, data, 0)
+    def copy_in(self, address: int, host: int, nbytes: int, stream: int) -> None:
+        call("cuMemcpyHtoDAsync", address, host, nbytes, stream)
 
-    def download(self, data: HostArray, address: int) -> None:
-        """Copy bytes from the GPU, after everything that it runs."""
-        self.sync()
-        with self.staging, self.current():
-            self.transfers.download(data, address, 0)
+    def copy_out(self, host: int, address: int, nbytes: int, stream: int) -> None:
+        call("cuMemcpyDtoHAsync", host, address, nbytes, stream)
+
+    # ---- order -----------------------------------------------------------------------------------------------------
+    def event(self, *, timed: bool) -> Any:
+        return call("cuEventCreate", 0 if timed else _DISABLE_TIMING)
+
+    def record(self, event: Any, stream: int) -> None:
+        call("cuEventRecord", event, stream)
+
+    def wait_event(self, event: Any) -> None:
+        call("cuEventSynchronize", event, doing=self.waiting())
+
+    def seconds(self, first: Any, last: Any) -> float:
+        elapsed = call("cuEventElapsedTime", first, last) * 1e-3
+        for event in (first, last):
+            call("cuEventDestroy", event)
+        return elapsed
+
+    def wait_stream(self, stream: int) -> None:
+        call("cuStreamSynchronize", stream, doing=self.waiting())
+
+    def wait(self) -> None:
+        call("cuCtxSynchronize", doing=self.waiting())
 
 
 def count() -> int:
@@ -153,11 +114,11 @@ _lock = threading.Lock()
 
 
 @cache
-def made(number: int) -> Card:
-    return Card(number)
+def made(number: int) -> CudaCard:
+    return CudaCard(number)
 
 
-def card(number: int) -> Card:
+def card(number: int) -> CudaCard:
     """The GPU of this number, one object a process."""
     driver()
     available = count()

@@ -76,17 +76,3 @@ def failure(module: Any, code: Any, what: str) -> DeviceError:
     name = module.CUresult(int(code)).name.removeprefix("CUDA_ERROR_")
     why, hint = FAILURES.get(name, ("", ""))
     return DeviceError(f"{what}: CUDA_ERROR_{name}", why=why, hint=hint)
-
-
-class _Last:
-    """What was launched last: a kernel's failure shows only when something waits for it."""
-
-    launch: object = None
-
-
-last = _Last()
-
-
-def waiting() -> str:
-    """Opens the text of an error that comes out of waiting."""
-    return "a launch failed" if last.launch is None else f"{last.launch}, or one before it, failed"

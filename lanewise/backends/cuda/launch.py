@@ -1,197 +1,44 @@
-"""The launches of one parallel loop: which blocks go to which variant, in how many hardware blocks.
-
-What a launch sends depends on the arrays' shapes and on few scalars, and is the same time after time.  So it is made
-once, as a `Send`: the arguments of cuLaunchKernel with an argument block of its own, into which a launch writes no more
-than the addresses of its arrays and the scalars that it merely passes on.
-"""
+"""A launch as cuLaunchKernel takes it."""
 
 from __future__ import annotations
 
 import ctypes
 import struct
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from math import prod
-from typing import Any
 
-import numpy as np
+from ..gpu.launch import Part, Send
+from .card import CudaCard
+from .driver import driver, failure
 
-from ...dtypes import DType
-from ...ir import OPCODES, Effect, Op, Program, Value
-from ...passes.outline import captured_scalars
-from ..engine import View
-from .card import Card
-from .driver import driver, failure, last
-from .modules import Compiler, Function
-
-MAX_GRID = 2**31 - 1
-SMALL = 2
-"""Below so many blocks of a loop for each multiprocessor the whole loop runs in one launch, unsplit."""
-
-_PACKED = {"f16": "e6x", "f32": "f4x", "f64": "d"}
 _WRONG_CONTEXT = (201, 400)  # CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_HANDLE
+_RANGE = struct.Struct("<3q")  # the last slots of the argument block: first block, end block, hardware blocks
 
 
-def slot_format(dtype: DType) -> str:
-    """How `struct` writes a scalar into its 8 bytes."""
-    return _PACKED.get(dtype.name, "q" if dtype.is_signed else "Q")
+class CudaSend(Send):
+    """The arguments of cuLaunchKernel, with an argument block of their own."""
 
-
-def fitting(value: int | float, dtype: DType) -> int | float:
-    """A float beyond its type's range as the infinity that it rounds to; an integer wrapped into its slot."""
-    if dtype.is_float:
-        with np.errstate(over="ignore"):
-            return float(dtype.np.type(value))
-    bits = int(value) & ((1 << 64) - 1)
-    return bits - (1 << 64) if dtype.is_signed and bits >> 63 else bits
-
-
-class Send:
-    """One launch of one variant, ready but for the arrays' addresses and the scalars that are passed on."""
-
-    def __init__(self, loop: Loop, function: Function, grid: int, block: bytes, stream: int) -> None:
-        self.loop, self.function, self.grid = loop, function, grid
-        self.block = (ctypes.c_int64 * (len(block) // 8)).from_buffer_copy(block)
-        self._list = (ctypes.c_void_p * 1)(ctypes.addressof(self.block))
-        parameters = ctypes.addressof(self._list)
-        handle = driver().CUstream(stream)  # of the driver's own type, so that no launch converts it
-        self.call = (function.handle, grid, 1, 1, function.threads, 1, 1, function.shared_bytes, handle, parameters, 0)
-
-    def __str__(self) -> str:
-        function = self.function
-        shared = f" and {function.shared_bytes} bytes of shared memory" if function.shared_bytes else ""
-        return f"kernel {self.loop.name}: a launch of {self.grid} blocks of {function.threads} threads{shared}"
-
-
-class Loop:
-    """One parallel loop: regular code for blocks whose threads all have an item, general code for the rest.
-
-    Each is compiled when it is first needed.
-    """
-
-    def __init__(self, program: Program, number: int, op: Op, compiler: Compiler, card: Card) -> None:
-        self.name = program.name
-        self._program, self._number, self._compiler = program, number, compiler
-        self._width = program.subgroup_size
-        self._block_dim: int = op.attrs["block_dim"]
-        scalars = captured_scalars(program, op)
-        self._extents = [scalars.index(v) for v in op.operands]
-        self._types = [v.type for v in scalars]
-        words = sum(1 + 2 * memory.ndim for memory in program.memories)
-        self._layout = struct.Struct(f"<{words}q{''.join(slot_format(t) for t in self._types)}3q")
-        self.passed: Mapping[Value, int] = {v: 8 * (words + place) for place, v in enumerate(scalars)}
-        """The offset in the argument block of each of the program's scalars that this loop reads."""
-        self._multiprocessors = card.limits.multiprocessors
-        self._lock = threading.RLock()
-        self._functions: dict[bool, Function] = {}
-        self._whole_blocks = self._block_dim % self._width == 0
-
-    def _function(self, regular: bool) -> Function:
-        with self._lock:
-            if regular not in self._functions:
-                self._functions[regular] = self._compiler.function(self._program, self._number, regular=regular)
-        return self._functions[regular]
-
-    def sends(self, words: Sequence[int], values: Sequence[int | float], stream: int) -> Iterator[Send]:
-        """The launches for the arrays' words of the argument block and the host's values."""
-        extents = [values[place] for place in self._extents]
-        total = int(prod(extents))
-        if total <= 0:
-            return
-        blocks = -(-total // self._block_dim)
-        full = self._full_blocks(total, int(extents[-1]))
-        values = [fitting(v, t) for v, t in zip(values, self._types, strict=True)]
-        for regular, first, end in ((True, 0, full), (False, full, blocks)):
-            if first < end:
-                function = self._function(regular)
-                grid = min(-(-(end - first) // function.items), function.waves * self._multiprocessors, MAX_GRID)
-                yield Send(self, function, grid, self._layout.pack(*words, *values, first, end, grid), stream)
-
-    def _full_blocks(self, total: int, row: int) -> int:
-        """How many blocks, from the first one, run the regular code: those where no lane needs a mask.
-
-        Each of their subgroups lies within one row of the last axis.  A small loop that has other blocks too is not
-        split: a second launch would cost more than masks.
-        """
-        if not self._whole_blocks or (len(self._extents) > 1 and row % self._width):
-            return 0
-        full, rest = divmod(total, self._block_dim)
-        return 0 if rest and full < SMALL * self._multiprocessors else full
-
-
-class Plan:
-    """All launches of a program for arrays of some shapes."""
-
-    def __init__(self, card: Card, sends: Sequence[Send], addresses: Sequence[int], passed: Sequence[Passed]) -> None:
+    def __init__(self, card: CudaCard, part: Part, block: bytes, stream: int) -> None:
+        block += _RANGE.pack(part.first, part.end, part.grid)
+        super().__init__(part, (ctypes.c_int64 * (len(block) // 8)).from_buffer_copy(block))
         self._card = card
         self._launch = driver().cuLaunchKernel
-        self._sends = [(send, send.block, send.call, [p for p in passed if p.loop is send.loop]) for send in sends]
-        self._addresses = addresses  # the word of the argument block for each array's address
+        self._list = (ctypes.c_void_p * 1)(ctypes.addressof(self.block))
+        function = part.function
+        handle = driver().CUstream(stream)  # of the driver's own type, so that no launch converts it
+        sizes = (part.grid, 1, 1, function.threads, 1, 1, function.shared_bytes)
+        self.call = (function.handle, *sizes, handle, ctypes.addressof(self._list), 0)
 
-    def run(self, arrays: Sequence[View], scalars: Sequence[int | float]) -> None:
-        """Launch with the arrays' addresses and the program's scalars; not in two threads at once."""
-        places = self._addresses
-        for _, block, _, passed in self._sends:
-            for place, view in zip(places, arrays, strict=True):
-                block[place] = view[0]  # its address
-            for scalar in passed:
-                scalar.write(block, scalars)
-        self.repeat()
+    def __call__(self) -> None:
+        card = self._card
+        card.last_launch = self.part
+        code = self._launch(*self.call)[0] if card.alone or card.is_current() else _WRONG_CONTEXT[0]
+        if code:
+            self._launch_elsewhere(code)
 
-    def repeat(self) -> None:
-        """Launch what was launched last."""
-        launch, card = self._launch, self._card
-        for send, _, call, _ in self._sends:
-            last.launch = send
-            code = launch(*call)[0] if card.alone or card.is_current() else _WRONG_CONTEXT[0]
-            if code:
-                self._launch_elsewhere(send, code)
-
-    def _launch_elsewhere(self, send: Send, code: int) -> None:
+    def _launch_elsewhere(self, code: int) -> None:
         """A launch that failed, perhaps because the thread's current context is not that of this GPU."""
         if code in _WRONG_CONTEXT:
-            with self._card.adopted():
-                (code,) = self._launch(*send.call)
+            self._card.adopt_thread()  # a thread without a context keeps this one
+            with self._card.current():
+                (code,) = self._launch(*self.call)
         if code:
-            raise failure(driver(), code, f"{send} failed")
-
-
-class Passed:
-    """A scalar of the program that a loop's code reads as it is given."""
-
-    def __init__(self, loop: Loop, value: Value, position: int) -> None:
-        self.loop = loop
-        self._type = value.type
-        self._position = position  # among the program's scalars
-        self._offset = loop.passed[value]
-        self._pack = struct.Struct(f"<{slot_format(value.type)}").pack_into
-
-    def write(self, block: Any, scalars: Sequence[int | float]) -> None:
-        value = scalars[self._position]
-        try:
-            self._pack(block, self._offset, value)
-        except (OverflowError, struct.error):
-            self._pack(block, self._offset, fitting(value, self._type))
-
-
-def shaping_scalars(program: Program) -> set[Value]:
-    """The scalars that host code or a loop's extent reads; the others are merely passed on to the kernels."""
-    found: set[Value] = set()
-    for op in program.body.ops:
-        found.update(op.uses)
-        if op.opcode != "parallel":
-            for region in op.regions:
-                for inner in region.walk():
-                    found.update(inner.uses)
-                    for block in inner.regions:
-                        found.update(block.yields)
-                found.update(region.yields)
-    return found & set(program.scalars)
-
-
-def written_memories(program: Program) -> list[bool]:
-    """For each of the program's memories, whether a kernel may write to it."""
-    changed = {
-        op.attrs["mem"] for op in program.body.walk() if "mem" in op.attrs and OPCODES[op.opcode].effect & Effect.WRITES
-    }
-    return [memory in changed for memory in program.memories]
+            raise failure(driver(), code, f"{self.part} failed")

@@ -11,8 +11,10 @@ from typing import Any
 from ...cache import Entry, fetch
 from ...errors import DeviceError
 from ...ir import Kernel, Program, to_text
-from .card import Card
+from ..gpu.launch import Part
+from .card import CudaCard
 from .driver import call, driver, failure
+from .launch import CudaSend
 from .target import STATIC_SHARED_LIMIT, CudaTarget
 
 # Capabilities that LLVM knows, and the version of PTX that each came with (PTX ISA, release notes).  Code for one runs
@@ -69,12 +71,12 @@ class Function:
     """Keeps the code."""
 
 
-class Compiler:
-    """From programs to functions on one GPU."""
+class PtxCompiler:
+    """From programs to functions and launches on one GPU."""
 
-    def __init__(self, card: Card) -> None:
+    def __init__(self, card: CudaCard) -> None:
         self.card = card
-        self.arch = architecture(card.limits.capability)
+        self.arch = architecture(card.capability)
         self.driver_version = int(call("cuDriverGetVersion"))
         self.ptx = ptx_version(self.driver_version)
         self.target = CudaTarget(self.arch)
@@ -82,9 +84,18 @@ class Compiler:
     def function(self, program: Program, number: int, *, regular: bool) -> Function:
         """One variant of the `number`-th parallel loop, from the disk cache where it was compiled before."""
         flags = f"{number} {'regular' if regular else 'general'}"
-        target = f"{self.arch} ptx {self.ptx} driver {self.driver_version} sm_{self.card.limits.capability}"
+        target = f"{self.arch} ptx {self.ptx} driver {self.driver_version} sm_{self.card.capability}"
         entry = fetch((to_text(program), flags, target), lambda: self._compile(program, number, regular=regular))
         return self._load(entry)
+
+    def send(self, part: Part, block: bytes, stream: int) -> CudaSend:
+        return CudaSend(self.card, part, block, stream)
+
+    def source(self, program: Program) -> str:
+        """PTX, a module a kernel."""
+        from ..llvm.source import variants
+
+        return "\n".join(map(self.ptx_of, variants(program, self.target, self.card.limits.max_shared_bytes)))
 
     def _compile(self, program: Program, number: int, *, regular: bool) -> Entry:
         from ...passes import prepare  # a process that finds its kernels on disk needs neither these nor LLVM

@@ -48,9 +48,9 @@ class SassWriter(PtxWriter):
 
     def load(self, program: Program, debug: bool) -> SourceExecutable:
         from .card import card
-        from .modules import Compiler
+        from .modules import PtxCompiler
 
-        compiler = Compiler(card(0))
+        compiler = PtxCompiler(card(0))
         kernels = variants(program, compiler.target, self.properties.max_shared_bytes)
         return SourceExecutable("\n".join(disassemble(compiler.assemble(compiler.ptx_of(k))) for k in kernels))
 

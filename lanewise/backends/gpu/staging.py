@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...views import HostArray, array_at, byte_span
 from ..engine import View
 from .card import Card
-from .driver import call, waiting
 
 ALIGNMENT = 256  # that of every allocation: elements keep their place in a cache line
 
@@ -63,7 +61,7 @@ def spans(arrays: Sequence[View], written: Sequence[bool]) -> list[Span]:
 
 
 @contextmanager
-def staged(card: Card, arrays: Sequence[View], written: Sequence[bool], stream: Any) -> Generator[list[View]]:
+def staged(card: Card, arrays: Sequence[View], written: Sequence[bool], stream: int) -> Generator[list[View]]:
     """The same arrays on the GPU: filled before, copied back after."""
     with card.staging, card.current():
         regions = spans(arrays, written)
@@ -76,7 +74,7 @@ def staged(card: Card, arrays: Sequence[View], written: Sequence[bool], stream: 
         for span in regions:
             if span.written:
                 card.transfers.download(span.bytes, span.address, stream)
-        call("cuStreamSynchronize", stream, doing=waiting())
+        card.wait_stream(stream)
 
 
 def _moved(view: View, regions: Sequence[Span]) -> View:
