@@ -32,7 +32,7 @@ unit: $(VENV)/.test
 # What must hold on every device runs on the GPU alone; then its own tests, and the fuzz tests beside the interpreter.
 test-gpu: $(VENV)/.gpu
 	LANEWISE_TEST_ARCHES=cuda $(BIN)/pytest -p no:cacheprovider tests/ops tests/test_control_flow.py \
-	    tests/test_language.py tests/gpu -k 'not debug'  # assert, print and checked indices are the CPU's
+	    tests/test_language.py tests/test_debug.py tests/test_fast_float.py tests/gpu
 	LANEWISE_TEST_ARCHES=cuda LANEWISE_FUZZ_EXAMPLES=$(or $(EXAMPLES),300) $(BIN)/pytest -p no:cacheprovider tests/fuzz
 
 bench-gpu: $(VENV)/.gpu

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import Any, Generic, NamedTuple, ParamSpec, cast, overload
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, cast, overload
 
 from . import dtypes, profiling
 from .again import KEPT, Again
@@ -33,6 +33,7 @@ from .views import Layout, are_shifted
 __all__ = ["Kernel", "func", "kernel"]
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 
 
 _LAYOUTS_KEPT = 1024  # of all the layouts of arrays, and their combinations, that one kernel has met
@@ -109,7 +110,11 @@ class Kernel(Generic[P]):
                 return value.device
         return None
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None: ...
+    @overload
+    def __call__(self, *args: Any, stream: Any, **kwargs: Any) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Run on the device where the arrays are; arrays in host memory run on the current device.
 
         A GPU's launches are queued on `stream` (a stream of torch, CuPy or another library, or its handle), without it
@@ -208,7 +213,12 @@ class Kernel(Generic[P]):
         if index_type == dtypes.i32:
             wide = replace(options, index_type=dtypes.i64, debug=False)
             test = too_large(made.program, lambda: translate(self._function, specs, wide))
-        executable = device.engine.load(made.program, device.debug)
+        program = made.program
+        if device.fast_float:
+            from .passes import contract
+
+            program = contract(program)
+        executable = device.engine.load(program, device.debug)
         captured = tuple(array.view for array in made.captured)
         queued = None if device.properties.host_memory else cast(QueuedExecutable, executable)
         return _Loaded(executable, captured, tuple(self._bindings(made.captured)), made.apart, test, queued)
@@ -255,6 +265,12 @@ class Kernel(Generic[P]):
             made = translate(self._function, specs, _options(engine, dtypes.i64))
         return chosen.read(engine.load(made.program, False))
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Kernel[P]: ...
+    @overload
+    def __get__(
+        self: Kernel[Concatenate[Any, Q]], instance: object, owner: type | None = None
+    ) -> Callable[Q, None]: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """As a method: the instance becomes the first argument, a compile-time one."""
         return self if instance is None else functools.partial(cast(Callable[..., None], self), instance)

@@ -303,7 +303,7 @@ def test_methods_take_their_instance_at_compile_time(few_devices: lw.Device) -> 
     np.testing.assert_array_equal(few.values.to_numpy(), [15] * 3)
     np.testing.assert_array_equal(many.values.to_numpy(), [-3] * 7)
     Cells.clear(few.values)
-    many.clear(many.values)
+    many.clear(many.values)  # pyright: ignore[reportCallIssue]  taken for a method
     assert not few.values.to_numpy().any()
     assert not many.values.to_numpy().any()
 
@@ -388,18 +388,6 @@ def test_no_gpu_gives_every_reason() -> None:
         lw.init(lw.gpu)
     for name in ("cuda", "amdgpu", "vulkan", "metal"):
         assert f"{name}: " in str(caught.value)
-
-
-def test_debug_reports_indices_out_of_range(arch: str) -> None:
-    @lw.kernel
-    def past(a: F32, n: lw.i32):
-        for i in range(n):
-            a[i] = 1.0
-
-    with lw.use(lw.init(arch, subgroup_size=8, debug=True)):
-        past(np.zeros(4, np.float32), 4)
-        with pytest.raises(lw.KernelAssertionError, match="index 4 of a is outside axis 0, which has 4 elements"):
-            past(np.zeros(4, np.float32), 5)
 
 
 def test_init_options() -> None:

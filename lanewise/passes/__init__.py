@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ..ir import Kernel, Program
+from .contraction import contract
 from .convergence import converge
 from .expansion import Natives, expand
 from .folding import fold
 from .layout import layout
 from .outline import outline, parallel_loops
+from .recording import record
 
-__all__ = ["parallel_loops", "prepare"]
+__all__ = ["contract", "parallel_loops", "prepare", "record"]
 
 
 def prepare(

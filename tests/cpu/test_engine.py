@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from lanewise import dtypes
-from lanewise.errors import KernelAssertionError
 from lanewise.ir import Builder, Local, Shared, Value
 
 from .kernels import load, program, run, same_bits, view
@@ -120,51 +119,6 @@ def test_a_forked_child_launches_too() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "both\n", done.stderr
     assert done.returncode == 0
-
-
-# ---- records ------------------------------------------------------------------------------------------------------
-def _prints(b: Builder, indices: Sequence[Value], memories: Sequence[Any]) -> None:
-    value = b.load(memories[0], indices[0])
-    odd = b.eq(b.and_(indices[0], b.i32(1)), b.i32(1))
-
-    def show() -> tuple[Value, ...]:
-        b.emit("print", value, indices[0], parts=("x = ", None, " at ", None))
-        return ()
-
-    b.if_(odd, show)
-
-
-def test_print_shows_the_active_lanes(capsys: pytest.CaptureFixture[str]) -> None:
-    values = np.arange(11, dtype=np.float32) / 2
-    load(program(4, _prints, [(dtypes.f32, 1)], block_dim=8), debug=True).launch([view(values)], [11])
-    lines = capsys.readouterr().out.splitlines()
-    assert sorted(lines) == sorted(f"x = {i / 2} at {i}" for i in range(1, 11, 2))
-
-
-def test_too_much_print_is_cut_and_said(capsys: pytest.CaptureFixture[str]) -> None:
-    values = np.zeros(100_000, np.float32)
-    made = load(program(4, _prints, [(dtypes.f32, 1)]), debug=True, threads=2)
-    made.launch([view(values)], [len(values)])
-    lines = capsys.readouterr().out.splitlines()
-    assert "output cut" in lines[-1]
-    assert 10_000 < len(lines) < 50_000
-    made.launch([view(values)], [4])
-    assert len(capsys.readouterr().out.splitlines()) == 2
-
-
-def test_a_failed_assert_raises_after_the_launch() -> None:
-    def build(b: Builder, indices: Sequence[Value], memories: Sequence[Any]) -> None:
-        value = b.load(memories[0], indices[0])
-        b.emit("assert", b.lt(value, b.i32(90)), value, parts=("value ", None, " is too large"))
-        b.store(memories[0], indices, b.add(value, b.i32(1)))
-
-    values = np.arange(100, dtype=np.int32)
-    made = load(program(8, build, [(dtypes.i32, 1)]), debug=True)
-    with pytest.raises(KernelAssertionError, match="value 90 is too large"):
-        made.launch([view(values)], [100])
-    same_bits(values, np.arange(1, 101, dtype=np.int32))  # the others went on
-    values[:] = 0
-    made.launch([view(values)], [100])
 
 
 # ---- memory -------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from lanewise import dtypes
 from lanewise.backends.cuda.codegen import emit_ptx
 from lanewise.backends.cuda.libdevice import libdevice
 from lanewise.backends.cuda.target import CudaTarget
+from lanewise.backends.gpu.schedule import can_interleave
 from lanewise.backends.llvm.arithmetic import ROWS
-from lanewise.backends.llvm.kernel import can_interleave
 from lanewise.dtypes import DType
 from lanewise.errors import CompileError
 from lanewise.ir import Array, Builder, Kernel, Local, Value
@@ -62,7 +62,7 @@ def made(body: Body, *arrays: DType, arch: str = "sm_90", regular: bool = True, 
 
 
 def ptx(body: Body, *arrays: DType, arch: str = "sm_90", regular: bool = True) -> str:
-    return emit_ptx([made(body, *arrays, arch=arch, regular=regular)], arch)
+    return emit_ptx([made(body, *arrays, arch=arch, regular=regular)], arch, items=1)
 
 
 # ---- the skeletons ------------------------------------------------------------------------------------------------
@@ -249,6 +249,20 @@ def test_interleaved_loads_come_before_the_first_shuffle(ptxas: Assemble) -> Non
     first_part = text[: text.index("shfl.sync")]
     assert first_part.count("ld.global.b32") == 4
     assert text.count("shfl.sync") == 5 * (4 + 1)  # four at a time, then one at a time
+
+
+@pytest.mark.parametrize(
+    ("opcode", "dtype", "words"), [("add", dtypes.f32, 1), ("mul", dtypes.f64, 2), ("max", dtypes.f16, 1)], ids=str
+)
+def test_interleaved_reductions_share_their_shuffles(
+    opcode: str, dtype: dtypes.DType, words: int, ptxas: Assemble
+) -> None:
+    def body(b: Builder, i: Value, arrays: Sequence[Array]) -> None:
+        b.store(arrays[1], (i,), b(f"subgroup.reduce_{opcode}", b.load(arrays[0], i), log2_size=log2_size(b)))
+
+    text = emit_ptx([made(body, dtype, dtype)], items=8)
+    ptxas(text)
+    assert text.count("shfl.sync") == words * (4 + 2 + 1 + 1 + 1 + 8 + 5)  # eight at a time, then one at a time
 
 
 @pytest.mark.parametrize(("body", "can"), [(barrier_loop, False), (scan_after_break, True)], ids=["barriers", "none"])

@@ -21,6 +21,12 @@ def plus(y: F32, x: F32):
 
 
 @lw.kernel
+def told(x: F32):
+    for i in range(x.shape[0]):
+        print(i, x[i])
+
+
+@lw.kernel
 def lanes(out: lw.types.ndarray(lw.i32, 1)):
     for i in range(out.shape[0]):
         out[i] = lw.simt.subgroup.invocation_id()

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import lanewise as lw
+from lanewise.simt import subgroup
 
+from ..ops import reference
 from .kernels import affine, copy2, lanes, reversed_blocks, sines
 
 
@@ -61,6 +63,38 @@ def test_device_times(device: lw.Device) -> None:
     (timing,) = times.timings
     assert timing.launches == 3
     assert 0 < timing.median < 1
+
+
+# ---- many blocks: a thread carries several --------------------------------------------------------------------------
+@lw.kernel
+def reductions(x: lw.types.ndarray(), out: lw.types.ndarray(), op: lw.template(), masked: lw.template()):
+    for i in range(x.shape[0]):
+        v = x[i]
+        if v > 1 or lw.static(not masked):
+            out[i] = op(v)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", ["add", "mul", "min", "max"])
+@pytest.mark.parametrize("dtype", [lw.i8, lw.u32, lw.i64, lw.f16, lw.f32, lw.f64], ids=str)
+def test_reductions_of_many_blocks(dtype: lw.DType, name: str, masked: bool, device: lw.Device) -> None:
+    """Every item folds on its own, however many a thread carries."""
+    width = device.subgroup_size
+    x = np.random.default_rng(1).integers(-3 * dtype.is_signed, 4, 100 * 128).astype(dtype.np)
+    if dtype.is_float:
+        x *= dtype.np.type(0.7)
+        x[::97], x[5::101] = np.nan, -0.0
+    active = x > 1 if masked else np.full(x.shape, True)
+    with np.errstate(all="ignore"):
+        folded = [
+            reference.tree([v if here else None for v, here in zip(values, reached, strict=True)], reference.OPS[name])
+            for values, reached in zip(x.reshape(-1, width), active.reshape(-1, width), strict=True)
+        ]
+    expected = [whole if here else 0 for here, whole in zip(active, np.repeat(folded, width), strict=True)]
+    for blocks in (*range(1, 18), 100):
+        out = lw.ndarray(dtype, blocks * 128)
+        reductions(lw.from_numpy(x[: out.size]), out, getattr(subgroup, f"reduce_all_{name}"), masked)
+        np.testing.assert_array_equal(out.to_numpy(), np.array(expected[: out.size], dtype.np))
 
 
 # ---- other libraries ----------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The argument block: 8-byte slots, the same for every body compiled from one parallel loop.
 
-For each memory its pointer, extents and strides in elements; a slot for each scalar; then the two that the engine adds:
-the body that takes subgroups with absent lanes, and the buffer for records of print and assert.
+For each memory its pointer, extents and strides in elements; a slot for each scalar; then the one that the engine adds:
+the body that takes subgroups with absent lanes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ class Slots:
             self.scalars[scalar] = slot
             slot += 1
         self.general = slot
-        self.records = slot + 1
-        self.count = slot + 2
+        self.count = slot + 1
 
 
 class Arguments:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ir import OPCODES, Kernel, Op
 from ...passes.uniformity import analyse
-from . import driver, frames, libm, records
+from . import driver, frames, libm
 from .arguments import METADATA, Slots
 from .arithmetic import ROWS
 from .atomics import ATOMICS
@@ -25,14 +25,11 @@ EMITTERS: dict[str, Emitter] = (
 """The emission of every opcode that is not an arithmetic row."""
 
 
-def emit_module(kernel: Kernel, host: Host, sites: list[records.Site]) -> str:
-    """The regular variant: `run`, with its body.  The general one: its body alone, `general`.
-
-    `sites` gets the kernel's `print`s and `assert`s appended.
-    """
+def emit_module(kernel: Kernel, host: Host) -> str:
+    """The regular variant: `run`, with its body.  The general one: its body alone, `general`."""
     slots = Slots(kernel)
     coroutine = frames.suspends(kernel)
-    emitters = EMITTERS | records.emitters(sites) | ({"block.barrier": _suspend} if coroutine else {})
+    emitters = EMITTERS | ({"block.barrier": _suspend} if coroutine else {})
     levels = analyse(kernel.body, kernel.scalars, kernel.subgroup_size)
     body = Body(kernel, levels, slots, host, emitters)
     body.block(kernel.body)
@@ -46,7 +43,6 @@ def emit_module(kernel: Kernel, host: Host, sites: list[records.Site]) -> str:
         function,
         driver.blocks(kernel, slots, coroutine=coroutine) if kernel.regular else "",
         frames.FUNCTIONS if coroutine else "",
-        records.FUNCTION if sites else "",
         libm.declarations(function),
         METADATA,
     ]
@@ -63,7 +59,7 @@ def _suspend(body: Body, op: Op) -> None:
 
 def supported() -> frozenset[str]:
     """The opcodes that this backend emits."""
-    return frozenset(EMITTERS) | frozenset(ROWS) | frozenset(libm.MATH) | {"print", "assert"}
+    return frozenset(EMITTERS) | frozenset(ROWS) | frozenset(libm.MATH)
 
 
 assert not supported() - set(OPCODES)

@@ -15,9 +15,11 @@ from ... import dtypes
 from ...cache import Entry, fetch
 from ...dtypes import DType
 from ...ir import Kernel, Op, Program, to_text
-from ...passes import parallel_loops, prepare
+from ...passes import parallel_loops, prepare, record
 from ...passes.host import compile_host
 from ...passes.outline import captured_scalars
+from ...views import view_of
+from .. import records
 from ..engine import SUBGROUP_SIZES, Properties, View
 from . import pool as pools
 from .emit import emit_module
@@ -25,7 +27,6 @@ from .frames import SHARED_BYTES, suspends
 from .host import default_threads, host
 from .jit import Linked, jit
 from .parked import BLOCKS, FUNCTION, JOB_WORDS, NEXT, RUNNING, THREADS
-from .records import Records, Site
 
 MAX_BLOCK_DIM = 4096
 
@@ -56,33 +57,18 @@ class CpuEngine:
         )
 
     def load(self, program: Program, debug: bool) -> CpuExecutable:
-        return CpuExecutable(program, self.threads, debug)
+        return RecordingExecutable(program, self.threads) if debug else CpuExecutable(program, self.threads)
 
 
 class CpuExecutable:
     """One program: its host code, and native code for each of its parallel loops."""
 
-    def __init__(self, program: Program, threads: int, debug: bool) -> None:
+    def __init__(self, program: Program, threads: int) -> None:
         self._host = compile_host(program)
-        records = Records() if debug else None
-        self._records = records
-        self._debug_lock = threading.Lock()
-        self._sites: list[Site] = []
-        self._loops = [
-            _Loop(program, number, op, threads, self._sites, records)
-            for number, op in enumerate(parallel_loops(program))
-        ]
+        self._loops = [_Loop(program, number, op, threads) for number, op in enumerate(parallel_loops(program))]
 
     def launch(self, arrays: Sequence[View], scalars: Sequence[int | float]) -> None:
         """Run every parallel loop in turn."""
-        if self._records is None:
-            self._run(arrays, scalars)
-            return
-        with self._debug_lock:
-            self._run(arrays, scalars)
-            self._records.deliver(self._sites)
-
-    def _run(self, arrays: Sequence[View], scalars: Sequence[int | float]) -> None:
         words: list[int] = []
         shapes: list[tuple[int, ...]] = []
         for address, shape, strides, _ in arrays:
@@ -99,6 +85,19 @@ class CpuExecutable:
     def assembly(self) -> str:
         """The processor's instructions."""
         return "\n".join(jit().assembly(text) for loop in self._loops for text in loop.texts)
+
+
+class RecordingExecutable(CpuExecutable):
+    """With debug=True: prints and raises when a launch has ended."""
+
+    def __init__(self, program: Program, threads: int) -> None:
+        recorded, self._sites = record(program)
+        super().__init__(recorded, threads)
+
+    def launch(self, arrays: Sequence[View], scalars: Sequence[int | float]) -> None:
+        words = records.empty()
+        super().launch([*arrays, view_of(words)[1]], scalars)
+        records.deliver(words, self._sites)
 
 
 _PACKED = {"f16": "e6x", "f32": "f4x", "f64": "d"}
@@ -122,18 +121,15 @@ class _Job(threading.local):
 class _Loop:
     """One parallel loop: regular code for whole subgroups, general code for the rest, compiled when first needed."""
 
-    def __init__(
-        self, program: Program, number: int, op: Op, threads: int, sites: list[Site], records: Records | None
-    ) -> None:
-        self._program, self._number, self._sites = program, number, sites
+    def __init__(self, program: Program, number: int, op: Op, threads: int) -> None:
+        self._program, self._number = program, number
         self._block_dim: int = op.attrs["block_dim"]
         self._width = program.subgroup_size
         scalars = captured_scalars(program, op)
         self._extents = [scalars.index(v) for v in op.operands]
         self._types = [v.type for v in scalars]
         memory_words = sum(1 + 2 * memory.ndim for memory in program.memories)
-        self._layout = struct.Struct(f"{JOB_WORDS + memory_words}q{''.join(_slot_format(v.type) for v in scalars)}QQ")
-        self._records = records.address if records is not None else 0
+        self._layout = struct.Struct(f"{JOB_WORDS + memory_words}q{''.join(_slot_format(v.type) for v in scalars)}Q")
         self._job = _Job(self._layout.size)
         self._threads = threads
         self._lock = threading.RLock()
@@ -146,7 +142,7 @@ class _Loop:
     @property
     def texts(self) -> list[str]:
         """The LLVM IR of both variants."""
-        return [emit_module(self._prepared(regular), host(), []) for regular in (True, False)]
+        return [emit_module(self._prepared(regular), host()) for regular in (True, False)]
 
     def _prepared(self, regular: bool) -> Kernel:
         return prepare(self._program, self._number, regular=regular, max_shared_bytes=SHARED_BYTES)
@@ -156,12 +152,9 @@ class _Loop:
 
         def make() -> Entry:
             kernel = self._prepared(name == "run")
-            return Entry(jit().compile(emit_module(kernel, host(), self._sites)), {"suspends": suspends(kernel)})
+            return Entry(jit().compile(emit_module(kernel, host())), {"suspends": suspends(kernel)})
 
-        if self._records:  # emission notes the places of print and assert, too
-            entry = make()
-        else:
-            entry = fetch((to_text(self._program), f"{name} {self._number}", *jit().target), make)
+        entry = fetch((to_text(self._program), f"{name} {self._number}", *jit().target), make)
         linked = jit().link(entry.code, (name,))
         self._linked.append(linked)
         self._suspends = entry.header["suspends"]
@@ -189,10 +182,10 @@ class _Loop:
         job = self._job
         head = (function, -(-total // self._block_dim), 0, 0, self._threads, 0, 0, 0)
         try:
-            self._layout.pack_into(job.words, 0, *head, *words, *values, general, self._records)
+            self._layout.pack_into(job.words, 0, *head, *words, *values, general)
         except (OverflowError, struct.error):
             values = [_fitting(v, t) for v, t in zip(values, self._types, strict=True)]
-            self._layout.pack_into(job.words, 0, *head, *words, *values, general, self._records)
+            self._layout.pack_into(job.words, 0, *head, *words, *values, general)
         pools.pool(self._threads).run(job.words, job.address)
 
     def _is_regular(self, total: int, row: int) -> bool:

@@ -92,15 +92,16 @@ class PtxCompiler:
         return CudaSend(self.card, part, block, stream)
 
     def source(self, program: Program) -> str:
-        """PTX, a module a kernel."""
+        """PTX, one module."""
         from ..llvm.source import variants
+        from .codegen import emit_ptx
 
-        return "\n".join(map(self.ptx_of, variants(program, self.target, self.card.limits.max_shared_bytes)))
+        return emit_ptx(variants(program, self.target, self.card.limits.max_shared_bytes), self.arch, self.ptx)
 
     def _compile(self, program: Program, number: int, *, regular: bool) -> Entry:
         from ...passes import prepare  # a process that finds its kernels on disk needs neither these nor LLVM
+        from ..gpu.schedule import schedule
         from ..llvm.target import entry_name
-        from .schedule import schedule
 
         limit = self.card.limits.max_shared_bytes
         kernel = prepare(program, number, regular=regular, natives=self.target.keeps, max_shared_bytes=limit)
@@ -117,9 +118,8 @@ class PtxCompiler:
     def ptx_of(self, kernel: Kernel) -> str:
         """The PTX of a kernel as it is launched."""
         from .codegen import emit_ptx
-        from .schedule import schedule
 
-        return emit_ptx([kernel], self.arch, self.ptx, schedule(kernel).items)
+        return emit_ptx([kernel], self.arch, self.ptx)
 
     def assemble(self, ptx: str) -> bytes:
         """PTX to the GPU's machine code, by the driver's own assembler."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import CompileError
 from ...ir import Program
 from ...passes import parallel_loops
 from ...passes.host import compile_host
@@ -40,11 +39,9 @@ class GpuEngine:
 
     def load(self, program: Program, debug: bool) -> GpuExecutable:
         if debug:
-            raise CompileError(
-                f"{program.name}: debug=True does not work on {self.properties.arch}",
-                why="indices, assert and print are checked by the host",
-                hint="lw.init(arch=lw.cpu, debug=True) for finding faults",
-            )
+            from .debugging import RecordingExecutable
+
+            return RecordingExecutable(self, program)
         return GpuExecutable(self, program)
 
     # ---- memory --------------------------------------------------------------------------------------------------
@@ -135,7 +132,7 @@ class GpuExecutable:
 
     @property
     def source(self) -> str:
-        """The generated code, a module a kernel."""
+        """The generated code."""
         return self._engine.compiler.source(self._program)
 
 

@@ -80,7 +80,7 @@ class Compiler(Protocol):
         ...
 
     def source(self, program: Program) -> str:
-        """The generated code, a module a kernel."""
+        """The generated code."""
         ...
 
 

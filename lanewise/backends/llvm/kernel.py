@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from ... import dtypes
-from ...ir import OPCODES, Array, Block, Effect, Kernel, Memory, Op, Shared, Value
+from ...ir import Array, Block, Kernel, Memory, Op, Shared, Value
 from ...ir.arith import MATH
 from ...passes.uniformity import analyse
 from ...simt.primitives import lane_map
@@ -31,24 +31,6 @@ class Item:
 
     block: str
     names: dict[Value, str] = field(default_factory=dict)
-
-
-def can_interleave(kernel: Kernel) -> bool:
-    """Whether one thread may run several logical blocks side by side.
-
-    Not with shared memory or barriers, which a hardware block has once; nor where a loop touches memory: it might
-    wait for what a lower-numbered block does later in its code.
-    """
-    for op in kernel.body.walk():
-        if OPCODES[op.opcode].effect & Effect.BARRIER or isinstance(op.attrs.get("mem"), Shared):
-            return False
-        if op.opcode == "loop" and any(
-            OPCODES[inner.opcode].effect & (Effect.READS | Effect.WRITES)
-            for region in op.regions
-            for inner in region.walk()
-        ):
-            return False
-    return True
 
 
 class Emitter:
@@ -98,8 +80,7 @@ class Emitter:
         w.start(body)
         carried = [Item(number.name)] + [Item(w.let(f"add i64 {number.name}, {k}")) for k in range(1, items)]
         for op in self.kernel.body.ops:
-            for item in carried:
-                self.op(op, item)
+            self.side_by_side(op, carried)
         if self.kernel.shared:  # the next block writes what this one may still be reading
             self.target.block_barrier(w)
         number.add(w.let(f"add i64 {number.name}, {step}"), w.label)
@@ -144,6 +125,18 @@ class Emitter:
         return [self.name(value, item) for value in values]
 
     # ---- operations --------------------------------------------------------------------------------------------
+    def side_by_side(self, op: Op, items: Sequence[Item]) -> None:
+        """One operation for all items: in one go, where the target can do that better than one by one."""
+        together = self.target.natives[op.opcode].together if len(items) > 1 and self.target.keeps(op) else None
+        if together is None:
+            for item in items:
+                self.op(op, item)
+            return
+        masks = [None if op.mask is None else self.name(op.mask, item) for item in items]
+        results = together(self.w, op, [self.names(op.operands, item) for item in items], masks)
+        for item, result in zip(items, results, strict=True):
+            item.names[op.result] = result
+
     def op(self, op: Op, item: Item) -> None:
         if op.opcode in _CONTROL:
             _CONTROL[op.opcode](self, op, item)

@@ -27,11 +27,13 @@ class Native:
     """An operation that the hardware does better than its expansion.
 
     `accepts` says for which operations (their types, their tile); `emit` is given the operands and the active mask,
-    None where all lanes are active, and returns the result, or the tuple of several.
+    None where all lanes are active, and returns the result, or the tuple of several.  `together` does the same for a
+    power of two of items that one thread carries side by side: their operands, their masks, their results.
     """
 
     accepts: Callable[[Op], bool]
     emit: Callable[[Writer, Op, Sequence[str], str | None], str | tuple[str, ...]]
+    together: Callable[[Writer, Op, Sequence[Sequence[str]], Sequence[str | None]], list[str]] | None = None
 
 
 class Target(ABC):

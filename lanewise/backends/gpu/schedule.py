@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...ir import Array, Kernel
-from ..llvm.kernel import can_interleave
+from ...ir import OPCODES, Array, Effect, Kernel, Local, Shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ UNLIMITED = 1 << 31
 ONE_BY_ONE = Schedule(1, UNLIMITED)
 STREAMING = Schedule(4, UNLIMITED)
 """Every element is written too: fresh blocks load while others still store, and a loop would only hold them up."""
-READING = Schedule(8, 128)
+READING = Schedule(8, 256)
 """Little is written: more loads at a time, and hardware blocks that live longer, so that starting them costs less."""
 
 
@@ -36,3 +35,21 @@ def schedule(kernel: Kernel) -> Schedule:
         return ONE_BY_ONE
     stores = (op for op in kernel.body.ops if op.opcode == "store")
     return STREAMING if any(isinstance(op.attrs["mem"], Array) for op in stores) else READING
+
+
+def can_interleave(kernel: Kernel) -> bool:
+    """Whether one thread may run several logical blocks side by side.
+
+    Not with shared memory or barriers, which a hardware block has once, nor with local arrays, which a thread has once;
+    nor where a loop touches memory: it might wait for what a lower-numbered block does later in its code.
+    """
+    for op in kernel.body.walk():
+        if OPCODES[op.opcode].effect & Effect.BARRIER or isinstance(op.attrs.get("mem"), (Shared, Local)):
+            return False
+        if op.opcode == "loop" and any(
+            OPCODES[inner.opcode].effect & (Effect.READS | Effect.WRITES)
+            for region in op.regions
+            for inner in region.walk()
+        ):
+            return False
+    return True
