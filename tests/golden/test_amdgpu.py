@@ -101,7 +101,7 @@ def test_native_folds(arch: str, size: int, t: DType, name: str, form: str) -> N
 # ---- whole kernels ------------------------------------------------------------------------------------------------
 def assembly(body: Body, arch: str, size: int, *arrays: DType) -> str:
     made = kernel(AmdTarget(arch, size), body, arrays or SKELETONS[body])
-    return emit_amdgpu([made], arch, size)
+    return emit_amdgpu([made], arch, size, items=1)
 
 
 def test_every_target_compiles_in_a_process_of_its_own() -> None:
