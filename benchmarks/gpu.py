@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -149,17 +150,20 @@ def seconds(launch: Callable[[], object], runs: int = 15) -> float:
     return statistics.median(engine.seconds(start, end) for start, end in marks)
 
 
-def host_microseconds(launch: Callable[[], object], calls: int = 500, rounds: int = 9) -> float:
-    """The time of a call on the host while the GPU keeps up."""
-    best = float("inf")
-    for _ in range(rounds):
-        lw.sync()
-        start = time.perf_counter()
-        for _ in range(calls):
-            launch()
-        best = min(best, (time.perf_counter() - start) / calls)
-        lw.sync()
-    return best * 1e6
+def host_microseconds(
+    launches: dict[str, Callable[[], object]], calls: int = 500, rounds: int = 15
+) -> dict[str, float]:
+    """The time of each call on the host while the GPU keeps up: the best of rounds in which they take turns."""
+    best = dict.fromkeys(launches, float("inf"))
+    for _ in range(15):
+        for name, launch in launches.items():
+            lw.sync()
+            start = time.perf_counter()
+            for _ in range(calls):
+                launch()
+            best[name] = min(best[name], (time.perf_counter() - start) / calls * 1e6)
+    lw.sync()
+    return best
 
 
 @dataclass(frozen=True)
@@ -238,7 +242,9 @@ def rows(size: int, pairs: int) -> Iterator[Row]:
         others["torch.sum"] = rate(4 * size, seconds(tensor.sum))
     if cupy is not None:
         others["cupy.sum"] = rate(4 * size, seconds(cupy.asarray(x).sum))
-    yield Row("sum to one value", "GB/s", rate(4 * size, seconds(lambda: sum_all(x, one, partial, done, threads, 32))), others)
+    yield Row(
+        "sum to one value", "GB/s", rate(4 * size, seconds(lambda: sum_all(x, one, partial, done, threads, 32))), others
+    )
     expected = float(x.to_numpy().sum(dtype=np.float64))
     assert abs(one[0] - expected) < 1e-4 * expected, (one[0], expected)
 
@@ -249,8 +255,20 @@ def rows(size: int, pairs: int) -> Iterator[Row]:
         others = {"CUDA C++": cpp["cycles"][name]} if cpp else {}
         yield Row(f"{name} i32, a round of a loop", "cycles", taken[0] / ROUNDS, others, more_is_better=False)
 
+    yield from launches(torch, cupy)
+    for name, took in first_calls().items():
+        yield Row(name, "ms", took, {}, more_is_better=False)
+
+
+def launches(torch: Any, cupy: Any) -> Iterator[Row]:
+    """The host's time of small launches, all in turn."""
     small = [lw.ndarray(lw.f32, 256) for _ in range(3)]
+    many = cycle([[lw.ndarray(lw.f32, 256) for _ in range(3)] for _ in range(500)])
+    ours = {"lw.ndarray": lambda: add(*small), "lw.ndarray, others each time": lambda: add(*next(many))}
     others = {"bare cuLaunchKernel": bare_launch(small)}
+    if torch is not None:
+        tensors = [torch.zeros(256, device="cuda") for _ in range(3)]
+        ours["torch tensors"] = lambda: add(*tensors)
     if cupy is not None:
         raw = cupy.RawKernel(
             'extern "C" __global__ void add(float *c, float *a, float *b, int n)'
@@ -258,24 +276,19 @@ def rows(size: int, pairs: int) -> Iterator[Row]:
             "add",
         )
         arguments = (*(cupy.asarray(a) for a in small), np.int32(256))
-        others["CuPy RawKernel"] = host_microseconds(lambda: raw((2,), (128,), arguments))
-    took = host_microseconds(lambda: add(*small))
-    yield Row("launch, 3 lw.ndarray, on the host", "us", took, others, more_is_better=False)
-    if torch is not None:
-        tensors = [torch.zeros(256, device="cuda") for _ in range(3)]
-        took = host_microseconds(lambda: add(*tensors))
-        yield Row("launch, 3 torch tensors, on the host", "us", took, others, more_is_better=False)
-    for name, took in first_calls().items():
-        yield Row(name, "ms", took, {}, more_is_better=False)
+        others["CuPy RawKernel"] = lambda: raw((2,), (128,), arguments)
+    took = host_microseconds(ours | others)
+    for name in ours:
+        yield Row(f"launch, 3 {name}", "us", took[name], {other: took[other] for other in others}, more_is_better=False)
 
 
-def bare_launch(arrays: list[lw.ndarray]) -> float:
+def bare_launch(arrays: list[lw.ndarray]) -> Callable[[], object]:
     """The driver's part of the same launch, with arguments made before."""
     add(*arrays)
     (loaded,) = [found for found in lw.current_device().compiled[add].values() if found.plans]
     (plan,) = loaded.plans.values()
     (send,) = plan.sends
-    return host_microseconds(lambda: send._launch(*send.call))
+    return lambda: send._launch(*send.call)
 
 
 FIRST_CALL = """
