@@ -6,6 +6,7 @@ on constants alone is known for every lane: a `gather` by such an index becomes 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ class _Fold:
         self.size = subgroup_size
         self.names: dict[Value, Value] = {}
         self.lanes: dict[Value, np.ndarray[Any, Any]] = {}  # values known at compile time: one lane, or all of them
+        self.multiples: dict[Value, int] = {}  # powers of two that divide integers, where above 1
+        self.sums: dict[Value, tuple[Value, Value]] = {}  # what was added, where the two have no bit in common
 
     def block(self, block: Block, seen: dict[Any, Op]) -> Block:
         """Fold a region; `seen` holds the pure operations that dominate it, by what they compute."""
@@ -100,6 +103,7 @@ class _Fold:
             self.lanes[op.result] = known
             if known.size == 1 and op.opcode != "const":
                 op = Op("const", (), op.results, {"value": known[0].item(), "dtype": op.result.type}, loc=op.loc)
+        self.note_bits(op)
         key = _key(op)
         if key in seen and op.opcode != "undef":  # each branch keeps its own: a backend sees that it yields nothing
             self.names.update(zip(op.results, seen[key].results, strict=True))
@@ -113,6 +117,8 @@ class _Fold:
             return np.array([op.attrs["value"]], op.result.type.np)
         if op.opcode == "lane":
             return np.arange(self.size, dtype=np.int32)
+        if op.opcode == "and" and self.masks_nothing_of(*op.operands):
+            return np.zeros(1, op.result.type.np)
         meaning = OPCODES[op.opcode].meaning
         if meaning is None or op.opcode in MATH or not all(v in self.lanes for v in op.operands):
             return None
@@ -139,11 +145,42 @@ class _Fold:
                 return b
             if op.opcode in ("and", "or") and a is b:
                 return a
+            if op.opcode == "and" and a in self.lanes and b in self.lanes:
+                if np.array_equal(*np.broadcast_arrays(self.lanes[a] & self.lanes[b], self.lanes[a])):
+                    return a
         elif op.opcode == "cast" and op.operands[0].type == op.result.type:
             return op.operands[0]
         return None
 
+    def note_bits(self, op: Op) -> None:
+        """What divides the result, and whether it is a sum without a carry, such as (a multiple of W) + lane."""
+        if not op.result.type.is_int:
+            return
+        factor = min(_FACTORS.get(op.opcode, _unknown)(self, op), 1 << 20)
+        if factor > 1:
+            self.multiples[op.result] = factor
+        if op.opcode == "add":
+            for base, offset in (op.operands, op.operands[::-1]):
+                known = self.lanes.get(offset)
+                if known is not None and known.min() >= 0 and known.max() < self.multiples.get(base, 1):
+                    self.sums[op.result] = (base, offset)
+
     def cheaper(self, op: Op, out: list[Op], seen: dict[Any, Op]) -> Op:
+        """The same by operations that cost less or say more of how lanes differ."""
+        return self.apart(self.shifted(op, out, seen), out, seen)
+
+    def apart(self, op: Op, out: list[Op], seen: dict[Any, Op]) -> Op:
+        """A shift or mask of a sum without a carry, side by side: what is left of the lane may be nothing."""
+        if op.opcode not in ("shr", "and") or op.operands[0] not in self.sums or op.operands[1] not in self.lanes:
+            return op
+        sides: list[Value] = []
+        for side in self.sums[op.operands[0]]:
+            part = Op(op.opcode, (side, op.operands[1]), (Value(op.result.type),), loc=op.loc)
+            self.pure(part, out, seen)
+            sides.append(self.names.get(part.result, part.result))
+        return Op("add", tuple(sides), op.results, {"nowrap": True}, loc=op.loc)
+
+    def shifted(self, op: Op, out: list[Op], seen: dict[Any, Op]) -> Op:
         """Floor division by a power of two is an arithmetic shift, its remainder a mask: exactly, for either sign."""
         dtype = op.results[0].type
         if op.opcode not in ("floordiv", "mod") or not dtype.is_int:
@@ -157,6 +194,11 @@ class _Fold:
         self.pure(constant, out, seen)
         operand = self.names.get(constant.result, constant.result)
         return Op("shr" if op.opcode == "floordiv" else "and", (op.operands[0], operand), op.results, {}, loc=op.loc)
+
+    def masks_nothing_of(self, value: Value, mask: Value) -> bool:
+        """Whether a constant mask has only bits below those of a multiple of a power of two."""
+        known = self.lanes.get(mask)
+        return known is not None and known.min() >= 0 and known.max() < self.multiples.get(value, 1)
 
     def is_constant(self, value: Value, number: int) -> bool:
         known = self.lanes.get(value)
@@ -176,6 +218,34 @@ class _Fold:
                 attrs = {"kind": kind, "amount": amount, "log2_size": log2_size}
                 break
         return Op("subgroup.permute", (value,), op.results, attrs, (), None, op.loc)
+
+
+def _unknown(fold: _Fold, op: Op) -> int:
+    return op.attrs.get("multiple", 1)
+
+
+def _constant_factor(fold: _Fold, op: Op) -> int:
+    value = int(op.attrs["value"])
+    return value & -value if value else 1 << 20
+
+
+def _least(fold: _Fold, op: Op) -> int:
+    return min(fold.multiples.get(v, 1) for v in op.operands)
+
+
+def _product(fold: _Fold, op: Op) -> int:
+    a, b = (fold.multiples.get(v, 1) for v in op.operands)
+    return a * b
+
+
+_FACTORS: dict[str, Callable[[_Fold, Op], int]] = {
+    "const": _constant_factor,
+    "add": _least,
+    "sub": _least,
+    "mul": _product,
+    "cast": _least,
+}
+"""The power of two that divides a result; a wrapped one too, as long as it is a divisor of the type's modulus."""
 
 
 def _key(op: Op) -> Any:

@@ -105,7 +105,9 @@ def _prologue(
     here = first if regular else b("add", first, lane, nowrap=True)
     found: list[Value] = []
     for extent in reversed(extents[1:]):
-        found.append(b("mod", here, extent))
+        # Regular code runs where rows are whole subgroups, so these begin at a multiple of W.
+        aligned = {"multiple": width} if regular and not found and not b.block_dim % width else {}
+        found.append(b("mod", here, extent, **aligned))
         here = b("floordiv", here, extent)
     found.append(here)
     if regular:

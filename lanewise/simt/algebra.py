@@ -9,7 +9,7 @@ what it meets; the *identity* is the answer where nothing precedes.  For floats 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -66,6 +66,20 @@ class Monoid:
             alike=lambda x, y: (b(self.opcode, x[0], y[0], uniform=True),),
         )
 
+    def keyed(self, b: Builder, value: Value) -> Keyed:
+        """A value in the form in which it is best folded: floats to be compared, as integers of the same order."""
+        t = value.type
+        if not t.is_float or self.opcode not in ("min", "max"):
+            return Keyed(value, self.emitted(b, t), lambda v: v)
+        key = dtypes.signed_of(t.bits)
+        nan = b.const(self.identity(key), key)  # behind every number, and still a NaN when it comes back
+
+        identity = _ordered(b, b("bitcast", b.const(self.identity(t), t), dtype=key))
+        algebra = replace(self.emitted(b, key), neutral=(nan,), identity=(identity,), exact=False)
+        ordered = _ordered(b, b("bitcast", value, dtype=key))
+        chosen = b.select(b("ne", value, value), nan, ordered)
+        return Keyed(chosen, algebra, lambda v: b("bitcast", _ordered(b, v), dtype=t))
+
     def numeric(self, dtype: DType) -> Algebra[Arr]:
         """Over NumPy arrays."""
         meaning = OPCODES[self.opcode].meaning
@@ -75,6 +89,29 @@ class Monoid:
             (_constant(self.neutral(dtype), dtype),),
             (_constant(self.identity(dtype), dtype),),
         )
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A value ready to be folded, what folds it, and the way back from a result.
+
+    Comparing floats takes several instructions where NaN and -0 count; integers take one, and native reductions of
+    integers are at hand.
+    """
+
+    value: Value
+    algebra: Algebra[Value]
+    decode: Callable[[Value], Value]
+
+
+def _ordered(b: Builder, bits: Value) -> Value:
+    """The bits of a float as an integer that is greater where the float is (-0 below +0), and the way back.
+
+    A negative float's magnitude bits are flipped; doing it twice changes nothing.
+    """
+    t = bits.type
+    negative = b("shr", bits, b.const(t.bits - 1, t))
+    return b("xor", bits, b.and_(negative, b.const(t.highest, t)))
 
 
 def _constant(value: int | float, dtype: DType) -> Arr:

@@ -272,7 +272,8 @@ def _declare(shape: _BlockForm, monoid: Monoid) -> None:
         return shape.meaning(lanes, (value,), monoid.numeric(dtype_of(value)))[0]
 
     def expand(b: Builder, active: Value | None, /, value: Value) -> Value:
-        return shape.expand(b, active, (value,), monoid.emitted(b, value.type), True)[0]
+        keyed = monoid.keyed(b, value)
+        return keyed.decode(shape.expand(b, active, (keyed.value,), keyed.algebra, True)[0])
 
     words = reductions.IDENTITY_WORDS[monoid.name]
     declare(

@@ -164,7 +164,11 @@ def _declare(form: Form, monoid: Monoid) -> None:
         return form.meaning(lanes, (value,), monoid.numeric(dtype_of(value)), log2_size)[0]
 
     def expand(b: Builder, active: Value | None, /, value: Value, *, log2_size: int) -> Value:
-        return form.expand(b, active, (value,), monoid.emitted(b, value.type), log2_size, True)[0]
+        keyed = monoid.keyed(b, value)
+        if keyed.value is not value and form is not EXCLUSIVE:  # the same of integers may be native
+            name = f"subgroup.{form.name}_{monoid.name}"
+            return keyed.decode(b(name, keyed.value, active=active, log2_size=log2_size))
+        return keyed.decode(form.expand(b, active, (keyed.value,), keyed.algebra, log2_size, True)[0])
 
     declare(
         SimtOp(

@@ -79,7 +79,8 @@ def _declare(prefix: str, meaning_of: Any, expansion_of: Any, formula: str, cost
 
     def expand(b: Builder, active: Value | None, /, value: Value, head_flag: Value, *, log2_size: int) -> Value:
         heads = _head_bits(b, active, head_flag, log2_size)
-        return expansion_of(b, active, value, heads, monoid.emitted(b, value.type), log2_size)
+        keyed = monoid.keyed(b, value)
+        return keyed.decode(expansion_of(b, active, keyed.value, heads, keyed.algebra, log2_size))
 
     declare(
         SimtOp(

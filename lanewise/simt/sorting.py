@@ -67,21 +67,25 @@ def _has(b: Builder, mine: Value, bit: int) -> Value:
 
 
 def _expand_sort(b: Builder, active: Value | None, pairs: Values, log2_size: int) -> Values:
-    """`absent`, true in lanes that are not active, is carried along as the first of the keys."""
+    """`absent`, true in lanes that are not active, is carried along as the last of the leaves."""
     size, mine = 1 << log2_size, emit.lane_in_tile(b, log2_size)
+    count = len(pairs)
     carried = pairs if active is None else (*pairs, b.not_(active))
+    exact = active is None and all(v.type.is_int for v in pairs)
     for run, distance in network(log2_size):
         keeps_large = _has(b, mine, distance)
         if run < size:
             keeps_large = b("xor", keeps_large, _has(b, mine, run))
         other = trees.each(carried, lambda v, d=distance: emit.permute(b, v, "xor", d, log2_size))
-        swap = _emit_less(b, other[: len(pairs)], carried[: len(pairs)])
-        if active is not None:
-            swap = b.and_(b.not_(other[-1]), b.or_(carried[-1], swap))
-        # The keeper of the larger pair does what its partner found.
-        swap = b.select(keeps_large, emit.permute(b, swap, "xor", distance, log2_size), swap)
+        if exact:  # what is neither less nor greater is the same, and may be exchanged
+            swap = b("xor", _emit_less(b, other, carried), keeps_large)
+        else:
+            large, small = trees.choose(b, keeps_large, carried, other), trees.choose(b, keeps_large, other, carried)
+            swap = _emit_less(b, large[:count], small[:count])
+            if active is not None:
+                swap = b.and_(b.not_(large[-1]), b.or_(small[-1], swap))
         carried = trees.choose(b, swap, other, carried)
-    pairs = carried[: len(pairs)]
+    pairs = carried[:count]
     if active is None:
         return pairs
     bits = emit.own_tile(b, emit.ballot(b, active), log2_size)

@@ -252,7 +252,7 @@ def test_interleaved_loads_come_before_the_first_shuffle(ptxas: Assemble) -> Non
 
 
 @pytest.mark.parametrize(
-    ("opcode", "dtype", "words"), [("add", dtypes.f32, 1), ("mul", dtypes.f64, 2), ("max", dtypes.f16, 1)], ids=str
+    ("opcode", "dtype", "words"), [("add", dtypes.f32, 1), ("mul", dtypes.f64, 2), ("max", dtypes.f64, 2)], ids=str
 )
 def test_interleaved_reductions_share_their_shuffles(
     opcode: str, dtype: dtypes.DType, words: int, ptxas: Assemble
@@ -263,6 +263,17 @@ def test_interleaved_reductions_share_their_shuffles(
     text = emit_ptx([made(body, dtype, dtype)], items=8)
     ptxas(text)
     assert text.count("shfl.sync") == words * (4 + 2 + 1 + 1 + 1 + 8 + 5)  # eight at a time, then one at a time
+
+
+@pytest.mark.parametrize("dtype", [dtypes.f16, dtypes.f32], ids=str)
+def test_floats_are_compared_as_integers(dtype: dtypes.DType, ptxas: Assemble) -> None:
+    def body(b: Builder, i: Value, arrays: Sequence[Array]) -> None:
+        b.store(arrays[1], (i,), b("subgroup.reduce_all_min", b.load(arrays[0], i), log2_size=log2_size(b)))
+
+    text = ptx(body, dtype, dtype)
+    ptxas(text)
+    assert text.count("redux.sync.min.s32") == 1
+    assert "shfl" not in text
 
 
 @pytest.mark.parametrize(("body", "can"), [(barrier_loop, False), (scan_after_break, True)], ids=["barriers", "none"])

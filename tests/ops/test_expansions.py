@@ -19,6 +19,7 @@ from lanewise.backends.interpreter.evaluate import Evaluator
 from lanewise.dtypes import DType
 from lanewise.ir import OPCODES, Block, Builder, Effect, Kernel, Value
 from lanewise.ir.verifier import verify
+from lanewise.passes.expansion import expand
 from lanewise.simt.op import Arr, Kind, Lanes, Param, SimtOp
 
 SIZES = (1, 2, 8, 32, 64)
@@ -185,9 +186,11 @@ def by_expansion(case: Case) -> tuple[Arr, ...]:
     region = {} if case.region is None else {"region": case.region}
     made = case.row.expand(b, active, *args, **case.attrs, **region)
     b.block.yields = made if isinstance(made, tuple) else (made,)
-    check(b.block, case)
+    # An expansion may use other operations, which are expanded in turn.
+    block = expand(Kernel("k", [], [], (), b.block, case.width, case.block_dim, dtypes.i32)).body
+    check(block, case)
     operands = case.operands if case.mask is None else [*case.operands, case.mask]
-    return evaluate(case, b.block, operands, np.ones(case.shape, bool))
+    return evaluate(case, block, operands, np.ones(case.shape, bool))
 
 
 def check(block: Block, case: Case) -> None:

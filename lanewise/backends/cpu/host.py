@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
 import llvmlite.binding as llvm
+
+from ...errors import DeviceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,30 @@ class Host:
 _AVX512 = "llvm.x86.avx512.permvar.si.512"
 _AVX2 = "llvm.x86.avx2.permd"
 
+# The levels of the x86-64 ABI: code for one runs on every processor that has its features.
+_LEVELS: dict[str, tuple[Host, str]] = {
+    "x86-64-v2": (
+        Host("x86-64-v2", "", 16, None, frozenset(), False, False),
+        "cx16 popcnt sse3 sse4.1 sse4.2 ssse3",
+    ),
+    "x86-64-v3": (
+        Host("x86-64-v3", "", 32, _AVX2, frozenset({32, 64}), False, True),
+        "avx avx2 bmi bmi2 f16c fma lzcnt movbe",
+    ),
+    "x86-64-v4": (
+        Host("x86-64-v4", "", 64, _AVX512, frozenset({8, 16, 32, 64}), True, True),
+        "avx512bw avx512cd avx512dq avx512f avx512vl",
+    ),
+}
+
 
 @cache
 def host() -> Host:
-    """The processor this process runs on."""
+    """The processor this process runs on, or the level of the ABI that `LANEWISE_CPU` names."""
     found = llvm.get_host_cpu_features()
+    level = os.environ.get("LANEWISE_CPU", "")
+    if level:
+        return _level(level, found)
     cpu, features = llvm.get_host_cpu_name(), found.flatten()
     arm = llvm.get_default_triple().split("-")[0] in ("aarch64", "arm64")
     if found.get("avx512f") and found.get("avx512vl") and found.get("avx512bw"):
@@ -41,6 +63,21 @@ def host() -> Host:
     if found.get("avx2"):
         return Host(cpu, features, 32, _AVX2, frozenset({32, 64}), False, bool(found.get("f16c")))
     return Host(cpu, features, 16, None, frozenset(), arm, arm or bool(found.get("f16c")))
+
+
+def _level(name: str, found: Mapping[str, bool]) -> Host:
+    if name not in _LEVELS:
+        raise DeviceError(
+            f"expected LANEWISE_CPU to be empty or among {', '.join(_LEVELS)}, got {name!r}",
+            hint="leave it out to use all that the processor has",
+        )
+    host, needed = _LEVELS[name]
+    missing = [feature for feature in needed.split() if not found.get(feature)]
+    if missing:
+        raise DeviceError(
+            f"LANEWISE_CPU={name}: this processor does not have {', '.join(missing)}", hint="a lower level, or none"
+        )
+    return host
 
 
 def default_threads() -> int:

@@ -44,7 +44,10 @@ class Fold:
         self._redux = REDUX.get(monoid.name) if has_redux else None
 
     def accepts(self, op: Op) -> bool:
-        return op.attrs["log2_size"] == WARP
+        """All but those floats whose expansion is a `redux.sync` of integers."""
+        t = op.operands[0].type
+        compared = t.is_float and t.bits <= 32 and self.monoid.opcode in ("min", "max")
+        return op.attrs["log2_size"] == WARP and not (compared and self._redux)
 
     def emit(self, w: Writer, op: Op, args: Sequence[str], mask: str | None) -> str:
         t = op.operands[0].type
