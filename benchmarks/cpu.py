@@ -30,22 +30,28 @@ rng = np.random.default_rng(0)
 
 
 # ---- kernels --------------------------------------------------------------------------------------------------------
+LOADS = 8
+
+
 @lw.kernel
-def sum_of(x: F32, out: F32, threads: lw.i32, loads: lw.template()):
-    """Blocks take turns at runs of `loads` subgroups, whose sums they keep apart."""
+def sum_of(x: F32, out: F32, blocks: lw.i32, run: lw.i32):
+    """Each block of one subgroup adds up a run of elements, in LOADS sums that do not wait for one another."""
     lw.loop_config(block_dim=W)
-    for t in range(threads):
-        sums = lw.Vector([0.0] * loads)
-        i = t // W * (loads * W) + t % W
-        while i < x.shape[0] - (loads - 1) * W:
-            for k in lw.static(range(loads)):
-                sums[k] += x[i + k * W]
-            i += loads * threads
-        for k in lw.static(range(loads)):
-            if i + k * W < x.shape[0]:
-                sums[k] += x[i + k * W]
+    for t in range(blocks * W):
+        lane = t % W
+        at = t // W * run
+        end = lw.min(at + run, x.shape[0])
+        sums = lw.Vector([0.0] * LOADS)
+        while at <= end - LOADS * W:
+            for k in lw.static(range(LOADS)):
+                sums[k] += x[at + k * W + lane]
+            at += LOADS * W
+        while at < end:
+            if at + lane < end:
+                sums[0] += x[at + lane]
+            at += W
         total = 0.0
-        for k in lw.static(range(loads)):
+        for k in lw.static(range(LOADS)):
             total += sums[k]
         total = subgroup.reduce_all_add(total)
         if subgroup.elect():
@@ -207,11 +213,11 @@ def scan_row() -> Row:
 
 def sum_row() -> Row:
     x = rng.random(64 * MI, np.float32)
-    out = np.zeros(1, np.float32)
+    out, run = np.zeros(1, np.float32), 1 << 18
 
     def ours() -> None:
         out[0] = 0
-        sum_of(x, out, W * 64, 8)
+        sum_of(x, out, -(-x.size // run), run)
 
     row = compare(
         "sum of 256 MiB by reduce_all_add",
@@ -241,10 +247,10 @@ def sort_row() -> Row:
 
 
 def fold_row() -> Row:
-    x = rng.random(16 * MI, np.float32)
+    x = rng.random(2 * MI, np.float32)
     out, other = np.empty((2, x.size // W), np.float32)
     row = compare(
-        "reduce_add of rows of 32",
+        "reduce_add of rows of 32, 8 MiB",
         lambda: fold_rows(x, out, subgroup.reduce_add),
         {"Numba prange": lambda: numba_fold_rows(x, other)},
         items=x.size,
@@ -255,10 +261,10 @@ def fold_row() -> Row:
 
 
 def row_scan_row() -> Row:
-    x = rng.random(16 * MI, np.float32)
+    x = rng.random(2 * MI, np.float32)
     out, other = np.empty((2, x.size), np.float32)
     row = compare(
-        "inclusive_add of rows of 32",
+        "inclusive_add of rows of 32, 8 MiB",
         lambda: scan(x, out),
         {"Numba prange": lambda: numba_scan_rows(x, other)},
         items=x.size,
@@ -269,10 +275,10 @@ def row_scan_row() -> Row:
 
 
 def min_max_row() -> Row:
-    x = rng.random(16 * MI, np.float32)
+    x = rng.random(2 * MI, np.float32)
     low, high, low2, high2 = np.empty((4, x.size // W), np.float32)
     row = compare(
-        "reduce_min and reduce_max of rows of 32",
+        "reduce_min and reduce_max of rows of 32, 8 MiB",
         lambda: min_max_rows(x, low, high),
         {"Numba prange": lambda: numba_min_max_rows(x, low2, high2)},
         items=x.size,
@@ -349,7 +355,8 @@ def first_call_rows() -> Iterator[Row]:
     """In new processes; their times are printed by themselves."""
     for name, code in FIRST_CALLS.items():
         with tempfile.TemporaryDirectory() as folder:
-            environment = os.environ | {"LANEWISE_CACHE_DIR": folder}
+            environment = {**os.environ, "LANEWISE_CACHE_DIR": folder}
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as it is for a user
 
             def once(code: str = code, environment: dict[str, str] = environment) -> float:
                 done = subprocess.run(

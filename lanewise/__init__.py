@@ -10,6 +10,11 @@ from .arrays import (
     from_numpy,
     ndarray,
 )
+from .cache import (
+    CacheInfo,
+    cache_info,
+    clear_cache,
+)
 from .device import (
     Arch,
     Device,
@@ -28,22 +33,7 @@ from .device import (
     use,
     vulkan,
 )
-from .dtypes import (
-    DType,
-    f16,
-    f32,
-    f64,
-    i8,
-    i16,
-    i32,
-    i64,
-    u8,
-    u16,
-    u32,
-    u64,
-)
-from .dtypes import bool_ as bool
-from .dtypes import bool_ as u1
+from .dtypes import DType
 from .errors import (
     CompileError,
     DeviceError,
@@ -114,6 +104,21 @@ from .profiling import (
     Profile,
     profile,
 )
+from .scalars import (
+    bool,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u1,
+    u8,
+    u16,
+    u32,
+    u64,
+)
 from .types import (
     dataclass,
     template,
@@ -124,6 +129,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Arch",
+    "CacheInfo",
     "CompileError",
     "DType",
     "Device",
@@ -153,8 +159,10 @@ __all__ = [
     "bit_cast",
     "bit_reverse",
     "bool",
+    "cache_info",
     "cast",
     "ceil",
+    "clear_cache",
     "clz",
     "cos",
     "cosh",

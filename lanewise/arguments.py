@@ -26,7 +26,7 @@ from .errors import DeviceError, LanewiseError, LanewiseTypeError
 from .foreign import lend, reader_of, readers
 from .frontend.signature import Parameter, parameters
 from .frontend.specs import ArraySpec, ScalarSpec, Spec, TemplateSpec
-from .types import ArrayType, Template
+from .types import ArrayType, TemplateType
 from .views import Layout, as_numpy, describe, layout_of, view_of
 
 
@@ -345,7 +345,7 @@ def _reader(kernel: str, parameter: Parameter) -> Reader:
     name, kind = parameter.name, parameter.type
     if isinstance(kind, ArrayType):
         return ArrayReader(kernel, name, kind)
-    if isinstance(kind, Template) or (kind is None and name == "self"):  # of a method: the instance is compiled in
+    if isinstance(kind, TemplateType) or (kind is None and name == "self"):  # of a method: the instance is compiled in
         return TemplateReader(kernel, name)
     if isinstance(kind, DType):
         if kind.is_float:

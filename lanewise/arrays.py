@@ -19,6 +19,9 @@ from .foreign import lend
 from .views import HostArray, Layout, array_at, as_numpy
 
 _ALIGNMENT = 64  # a cache line, and the widest vector of any CPU
+# What the CUDA array interface says of pending work: 1 is CUDA's legacy default stream; HIP has no such number, and
+# None means that there is no pending work.
+_DEFAULT_STREAMS = {Arch.cuda: 1, Arch.amdgpu: None}
 
 
 class ndarray:  # noqa: N801  the name that the field knows
@@ -124,7 +127,11 @@ class ndarray:  # noqa: N801  the name that the field knows
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {**self._interface(self.device.arch is Arch.cuda), "stream": 1}  # 1: the default stream
+        facts = self._interface(self.device.arch in _DEFAULT_STREAMS)
+        stream = _DEFAULT_STREAMS[self.device.arch]
+        if stream is None:
+            self.device.sync()
+        return {**facts, "stream": stream}
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         if self.device.properties.host_memory:

@@ -20,6 +20,8 @@ from .views import Layout
 if TYPE_CHECKING:
     from .arrays import ndarray
 
+# DLPack leaves open what an address of Vulkan or Metal is.
+_LENDING = (Arch.cuda, Arch.amdgpu)
 DEVICE_TYPES = {Arch.cpu: 1, Arch.interpreter: 1, Arch.cuda: 2, Arch.vulkan: 7, Arch.metal: 8, Arch.amdgpu: 10}
 _KINDS = {"i": 0, "u": 1, "f": 2, "b": 6}  # NumPy's letter: DLDataTypeCode
 _LETTERS = {code: letter for letter, code in _KINDS.items()}
@@ -153,6 +155,8 @@ def _drop(capsule: int) -> None:
 
 def export(array: ndarray, max_version: tuple[int, int] | None) -> Any:
     """A capsule over a device array's memory, whose pending work the caller must wait for."""
+    if array.device.arch not in _LENDING:
+        raise BufferError(f"no other library takes memory of {array.device}: copy it with to_numpy()")
     kind = _Versioned if max_version is not None and max_version[0] >= 1 else _Managed
     managed = kind()
     if isinstance(managed, _Versioned):

@@ -28,6 +28,7 @@ from .foreign import stream_handle
 from .frontend.func import func
 from .frontend.source import remember
 from .frontend.specs import ArraySpec, Options, Spec
+from .frontend.translate import translate
 from .views import Layout, are_shifted
 
 __all__ = ["Kernel", "func", "kernel"]
@@ -202,8 +203,6 @@ class Kernel(Generic[P]):
             return loaded
 
     def _compile(self, device: Device, specs: Sequence[Spec], index_type: DType, *, apart: bool) -> _Loaded:
-        from .frontend.translate import translate  # not before the first compile: `import lanewise` stays light
-
         options = replace(_options(device.engine, index_type, device), apart=apart)
         made = translate(self._function, specs, options)
         self._check_captured(device, made.captured)
@@ -255,15 +254,34 @@ class Kernel(Generic[P]):
         without an example are taken to be contiguous and writable.  `arch` names an architecture where a target has
         several.  The targets are those of `lw.targets()`.
         """
-        from .frontend.translate import translate
-
         chosen = target(target_name)
-        engine = chosen.make_engine(subgroup_size, arch)
+        return chosen.read(self._generate(chosen.make_engine(subgroup_size, arch), examples, named))
+
+    def files(
+        self,
+        name: str,
+        target_name: str = "cpu",
+        /,
+        *examples: Any,
+        subgroup_size: int | None = None,
+        arch: str | None = None,
+        **named: Any,
+    ) -> dict[str, bytes]:
+        """The same as files, by their names: one called `name` that holds the text, or what its ending asks for.
+
+        `kernel.spv` for the target vulkan is SPIR-V's modules, with `kernel.json`, which says how another program
+        launches them.
+        """
+        chosen = target(target_name)
+        return chosen.files(self._generate(chosen.make_engine(subgroup_size, arch), examples, named), name)
+
+    def _generate(self, engine: Engine, examples: tuple[Any, ...], named: dict[str, Any]) -> Executable:
+        """Compile for arguments that are like these examples."""
         specs = self._signature.specs(self._signature.partial(examples, named))
         made = translate(self._function, specs, _options(engine, dtypes.i32))
         if made.beyond:
             made = translate(self._function, specs, _options(engine, dtypes.i64))
-        return chosen.read(engine.load(made.program, False))
+        return engine.load(made.program, False)
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Kernel[P]: ...

@@ -12,6 +12,7 @@ from .dtypes import DType, as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Annotated, Protocol, TypeAlias
 
     from typing_extensions import dataclass_transform
 else:
@@ -42,21 +43,56 @@ def ndarray(dtype: Any = None, ndim: int | None = None) -> Any:
     return ArrayType(scalar, ndim)
 
 
-class NDArray:
-    """`NDArray[dtype, ndim]`, or `NDArray[dtype]` for any number of axes: `ndarray(dtype, ndim)`."""
+if TYPE_CHECKING:
 
-    def __class_getitem__(cls, item: Any) -> Any:
-        return ndarray(*item) if isinstance(item, tuple) else ndarray(item)  # pyright: ignore[reportUnknownArgumentType]
+    class NDArray(Protocol):
+        """What a kernel's array parameter is to a type checker: NumPy's arrays, `lw.ndarray`, torch's tensors ..."""
+
+        def __class_getitem__(cls, item: Any) -> Any: ...
+        @property
+        def shape(self) -> Any:
+            """The extents."""
+            ...
+
+        @property
+        def dtype(self) -> Any:
+            """The type of the elements."""
+            ...
+
+        def __getitem__(self, index: Any, /) -> Any: ...
+        def __setitem__(self, index: Any, value: Any, /) -> None: ...
+else:
+
+    class NDArray:
+        """`NDArray[dtype, ndim]`, or `NDArray[dtype]` for any number of axes: `ndarray(dtype, ndim)`.
+
+        Type checkers take it as a type, which no call can be.
+        """
+
+        def __class_getitem__(cls, item: Any) -> Any:
+            return ndarray(*item) if isinstance(item, tuple) else ndarray(item)
 
 
 @_dataclass(frozen=True, slots=True)
-class Template:
+class TemplateType:
     """A compile-time parameter: any Python value; the kernel is compiled for each."""
 
 
 def template() -> Any:
     """Annotates a compile-time parameter: a number, dtype, function, array, or any other Python value."""
-    return Template()
+    return TemplateType()
+
+
+if TYPE_CHECKING:
+    Value = TypeVar("Value")
+    Template: TypeAlias = Annotated[Value, "a compile-time parameter"]
+else:
+
+    class Template:
+        """`Template`, or `Template[int]` for the sake of type checkers: `template()`, which they refuse as a type."""
+
+        def __class_getitem__(cls, item: Any) -> Any:
+            return TemplateType()
 
 
 @_dataclass(frozen=True, slots=True)

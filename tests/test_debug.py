@@ -84,7 +84,7 @@ def test_a_failed_assertion_raises_after_the_launch(debugging: lw.Device) -> Non
 
 
 # ---- print --------------------------------------------------------------------------------------------------------
-VALUES: list[tuple[lw.DType, list[Any]]] = [
+VALUES: list[tuple[Any, list[Any]]] = [
     (lw.bool, [True, False]),
     (lw.i8, [-128, 127]),
     (lw.u16, [0, 65535]),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import lanewise as lw
+from lanewise import dtypes
 from lanewise.errors import CompileError, LanewiseError, LanewiseSyntaxError, LanewiseTypeError
 from lanewise.frontend.specs import ArraySpec, Options, ScalarSpec, Spec
 from lanewise.frontend.translate import translate
@@ -19,7 +20,7 @@ from lanewise.simt import block, quad, subgroup
 from lanewise.simt.op import _warn_renamed
 
 HOST_ARRAY = np.zeros(3, np.float32)
-SPECS: tuple[Spec, ...] = (ArraySpec(lw.f32, 1), ArraySpec(lw.i32, 2), ScalarSpec(lw.i32))
+SPECS: tuple[Spec, ...] = (ArraySpec(dtypes.f32, 1), ArraySpec(dtypes.i32, 2), ScalarSpec(dtypes.i32))
 OPTIONS = Options(subgroup_size=8, max_block_dim=256, device="the test device")
 
 
@@ -319,7 +320,7 @@ def test_a_type_that_the_device_lacks():
 
 
 def test_a_read_only_array_is_not_written():
-    specs = (ArraySpec(lw.f32, 1, writable=False), *SPECS[1:])
+    specs = (ArraySpec(dtypes.f32, 1, writable=False), *SPECS[1:])
     for body in ("a[i] = 1", "a[i] += 1", "a[i] *= 2", "lw.atomic_max(a[i], 1)"):
         assert "it is read-only" in str(error_of(in_loop(body), specs))
 

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 import lanewise as lw
-from lanewise import cache
+from lanewise import cache, dtypes
+
+from .conftest import SIZES_OF
 
 F32 = lw.types.ndarray(lw.f32, 1)
 I32 = lw.types.ndarray(lw.i32, 1)
@@ -323,16 +325,16 @@ def test_the_cpu_with_32_lanes_is_the_default() -> None:
 
 
 def test_several_devices_in_turn(arch: str) -> None:
-    devices = [lw.init(arch, subgroup_size=n) for n in (4, 16)]
+    devices = [lw.init(arch, subgroup_size=n) for n in SIZES_OF.get(arch, (4, 16))]
     out = np.zeros(40, np.int32)
     for device in devices + devices:
         with lw.use(device):
             assert lw.current_device() is device
             lanes(out)
         np.testing.assert_array_equal(out, lane_numbers(40, device.subgroup_size))
-    assert lw.current_device() is devices[1]
+    assert lw.current_device() is devices[-1]
     lanes(out)
-    np.testing.assert_array_equal(out, lane_numbers(40, 16))
+    np.testing.assert_array_equal(out, lane_numbers(40, devices[-1].subgroup_size))
 
 
 def test_the_device_follows_device_arrays() -> None:
@@ -415,7 +417,7 @@ def test_default_types_shape_the_code() -> None:
             out[i] = x
 
     out = np.zeros(2)
-    for fp in (lw.f64, lw.f32):
+    for fp in (dtypes.f64, dtypes.f32):
         with lw.use(lw.init(lw.interpreter, default_fp=fp)):
             third(out)
         assert out[0] == fp.np.type(1) / fp.np.type(3)

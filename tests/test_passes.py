@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import lanewise as lw
+from lanewise import dtypes
 from lanewise.frontend.specs import ArraySpec, Options, ScalarSpec
 from lanewise.frontend.translate import translate
 from lanewise.ir import OPCODES, Block, Effect, Kernel, Level, Op, Program, to_text
@@ -18,7 +19,7 @@ from lanewise.passes.uniformity import analyse
 from lanewise.simt import block, subgroup
 
 Floats = lw.types.ndarray(dtype=lw.f32, ndim=1)
-F32 = ArraySpec(lw.f32, 1)
+F32 = ArraySpec(dtypes.f32, 1)
 
 
 def program(function: Any, *specs: Any, size: int = 32) -> Program:
@@ -112,7 +113,7 @@ def test_uniform_branches_stay_branches() -> None:
             if n > 3:
                 x[i] = subgroup.reduce_all_add(x[i])
 
-    code = prepared(pick, F32, ScalarSpec(lw.i32), regular=True)
+    code = prepared(pick, F32, ScalarSpec(dtypes.i32), regular=True)
     (branch,) = [op for op in code.body.ops if op.opcode == "if"]
     assert any(op.opcode == "subgroup.permute" for op in branch.regions[0].walk())
     assert not any(op.opcode == "subgroup.any" for op in code.body.walk())
@@ -156,7 +157,7 @@ def test_host_code_wraps_and_floors_as_the_device_does() -> None:
         for i in range(k):
             x[i] = k
 
-    scalar = ScalarSpec(lw.i32)
+    scalar = ScalarSpec(dtypes.i32)
     host = compile_host(program(launch, F32, scalar, scalar))
 
     def expected(n: int, m: int) -> int:

@@ -104,7 +104,7 @@ class Context:
 
     def constant(self, value: bool | int | float, dtype: DType) -> Const:
         """A typed constant: the number converted as `cast` does."""
-        self.require(dtype)
+        self._require_in_kernels(dtype)
         if dtype.is_bool:
             return Const(value != 0, dtype)
         if dtype.is_float:
@@ -136,7 +136,7 @@ class Context:
             return self.cast_constant(number, dtype)
         if number.dtype == dtype:
             return number
-        self.require(dtype)
+        self._require_in_kernels(dtype)
         return Scalar(self.builder("cast", number.value, dtype=dtype))
 
     def cast_constant(self, number: Const, dtype: DType) -> Const:
@@ -149,6 +149,11 @@ class Context:
                 f"{self.options.device} has no {dtype}",
                 why=f"its types are {', '.join(str(t) for t in sorted(self.options.dtypes, key=lambda t: t.name))}",
             )
+
+    def _require_in_kernels(self, dtype: DType) -> None:
+        """The same of what is computed inside a parallel loop; the host, outside, has every type."""
+        if self.parallel is not None:
+            self.require(dtype)
 
     def op(self, opcode: str, *numbers: Number, **attrs: Any) -> Number:
         """A pure operation with one result, folded where all its operands are known and its bits are promised."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ..errors import LanewiseError
 from .source import remember
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Func:
@@ -44,14 +47,13 @@ class BoundFunc:
         return self.func(*args, **kwargs)
 
 
-def func(function: Any) -> Any:
+def func(function: F) -> F:
     """Make `function` callable from kernels.
 
     It is inlined: it may return early, return tuples, vectors and structs, and reassign its parameters, which it has by
     value.  It may not call itself.  An annotated parameter converts its argument; one without takes any value.
     """
-    if isinstance(function, staticmethod):
-        function = function.__func__
-    if not isinstance(function, FunctionType):
+    plain = function.__func__ if isinstance(function, staticmethod) else function
+    if not isinstance(plain, FunctionType):
         raise TypeError(f"@lw.func decorates a function, not {function!r}")
-    return Func(function)
+    return cast(F, Func(plain))

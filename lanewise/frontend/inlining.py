@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import LanewiseError
-from ..types import ArrayType, Template
+from ..types import ArrayType, TemplateType
 from .context import Context
 from .control import run_body
 from .convert import convert_to
@@ -80,7 +80,7 @@ def _bind_parameters(ctx: Context, func: Func, args: list[Val], kwargs: Mapping[
         match param.type:
             case None:
                 pass
-            case Template():
+            case TemplateType():
                 known_or_array = value if isinstance(value, Mem) else known(ctx, value, f"{target} is a template")
                 value = value if isinstance(value, (Mem, Const, Static, Tup, Struct)) else ctx.wrap(known_or_array)
             case ArrayType(dtype, ndim):

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 from ..dtypes import ALL, DType, as_dtype
 from ..errors import CompileError, LanewiseSyntaxError, LanewiseTypeError, Loc
-from ..types import ArrayType, NDArray, Template, VectorType, is_struct, ndarray, template
+from ..types import ArrayType, NDArray, Template, TemplateType, VectorType, is_struct, ndarray, template
 from .source import get_source
 
-Annotation: TypeAlias = DType | ArrayType | Template | VectorType | type | None
+Annotation: TypeAlias = DType | ArrayType | TemplateType | VectorType | type | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ def _understand(function: FunctionType, name: str, annotation: Any, loc: Loc) ->
             raise CompileError(
                 f"the annotation of {name} cannot be evaluated: {annotation}", loc=loc, why=str(error)
             ) from error
-    if annotation is None or isinstance(annotation, (ArrayType, Template, VectorType)) or is_struct(annotation):
+    if annotation is None or isinstance(annotation, (ArrayType, TemplateType, VectorType)) or is_struct(annotation):
         return annotation
     if annotation in (template, Template):
-        return Template()
+        return TemplateType()
     if annotation in (NDArray, ndarray):
         return ArrayType()
     scalar = as_dtype(annotation)

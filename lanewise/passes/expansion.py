@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 from ..ir import OPCODES, Block, Builder, Kernel, Op, Value
@@ -12,15 +12,19 @@ from ..simt.op import SimtOp
 Natives: TypeAlias = Collection[str] | Callable[[Op], bool]
 """What a backend keeps: opcode names, or a rule that may look at types and attributes too."""
 
+Expansion: TypeAlias = Callable[[Builder, Op, Value | None, tuple[Value, ...]], "tuple[Value, ...] | None"]
+"""A backend's own expansion of an operation: given its mask and its operands, the results; None for the usual one."""
 
-def expand(kernel: Kernel, natives: Natives = ()) -> Kernel:
-    """The same kernel in primitives and `natives`."""
-    kernel.body = _Expand(kernel, natives).block(kernel.body)
+
+def expand(kernel: Kernel, natives: Natives = (), expansions: Mapping[str, Expansion] | None = None) -> Kernel:
+    """The same kernel in primitives and `natives`; `expansions` are tried before the operations' own."""
+    kernel.body = _Expand(kernel, natives, expansions or {}).block(kernel.body)
     return kernel
 
 
 class _Expand:
-    def __init__(self, kernel: Kernel, natives: Natives) -> None:
+    def __init__(self, kernel: Kernel, natives: Natives, expansions: Mapping[str, Expansion]) -> None:
+        self.expansions = expansions
         self.b = Builder(kernel.subgroup_size, block_dim=kernel.block_dim)
         self.keeps: Callable[[Op], bool] = natives if callable(natives) else lambda op: op.opcode in natives
         self.names: dict[Value, Value] = {}
@@ -54,7 +58,10 @@ class _Expand:
         mask = None if op.mask is None else self.names.get(op.mask, op.mask)
         with self.b.at(Block()) as aside:
             self.b.loc = op.loc
-            made = row.expand(self.b, mask, *operands, **attrs)
+            better = self.expansions.get(op.opcode)
+            made = better(self.b, op, mask, operands) if better is not None else None
+            if made is None:
+                made = row.expand(self.b, mask, *operands, **attrs)
         results: tuple[Value, ...] = () if made is None else made if isinstance(made, tuple) else (made,)
         for inner in aside.ops:
             self.op(inner)

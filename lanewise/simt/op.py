@@ -97,6 +97,8 @@ class Param:
 VALUE = Param("value")
 PREDICATE = Param("predicate", Kind.PREDICATE)
 LOG2_SIZE = Param("log2_size", Kind.CONST)
+_TILED_DOC = """Of each aligned tile of `2**log2_size` lanes by itself; `log2_size` is a compile-time constant from 0 to
+    `log2_group_size()`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +192,8 @@ def declare(op: SimtOp, *, tiled: bool = False) -> Function:
     """Register an operation and its plain function, and with `tiled` its `_tiled` one; gives the plain one."""
     register(op)
     if tiled:
-        publish(Function(f"{_short(op)}_tiled", op, (*op.params, LOG2_SIZE), tiled=True, doc=op.doc))
+        doc = paragraphs(op.doc, _TILED_DOC)
+        publish(Function(f"{_short(op)}_tiled", op, (*op.params, LOG2_SIZE), tiled=True, doc=doc))
     return publish(Function(_short(op), op, op.params, doc=op.doc))
 
 

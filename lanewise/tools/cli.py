@@ -1,8 +1,9 @@
-"""The command line: `lanewise devices`, `lanewise source`, `lanewise demo`."""
+"""The command line: `lanewise devices`, `lanewise source`, `lanewise cache`, `lanewise bench`, `lanewise demo`."""
 
 from __future__ import annotations
 
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -70,7 +71,7 @@ def devices(
 def source(
     place: Annotated[str, typer.Argument(metavar="FILE:KERNEL", help="A Python file and a kernel in it.")],
     target: Annotated[
-        str, typer.Option(help="What to generate: ir, cpu (LLVM IR), asm, ptx, sass, amdgpu, spirv.")
+        str, typer.Option(help="What to generate: ir, cpu (LLVM IR), asm, ptx, sass, amdgpu, vulkan (SPIR-V).")
     ] = "cpu",
     subgroup_size: Annotated[
         int | None, typer.Option(help="Lanes of a subgroup.", show_default="the target's own")
@@ -79,17 +80,68 @@ def source(
     template: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="The value of a template() parameter; repeatable.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write to this file instead of printing.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write to this file instead of printing; .spv: modules, and beside them their description."),
+    ] = None,
 ) -> None:
     """Print the code generated for a kernel; no device is needed."""
     from .source import load_kernel, parse_templates
 
     kernel = load_kernel(place)
-    text = kernel.source(target, subgroup_size=subgroup_size, arch=arch, **parse_templates(template or []))
+    templates = parse_templates(template or [])
     if out is None:
+        text = kernel.source(target, subgroup_size=subgroup_size, arch=arch, **templates)
         print(text, end="" if text.endswith("\n") else "\n")
+        return
+    for name, data in kernel.files(out.name, target, subgroup_size=subgroup_size, arch=arch, **templates).items():
+        (out.parent / name).write_bytes(data)
+
+
+class _CacheAction(str, Enum):
+    info = "info"
+    clear = "clear"
+
+
+@app.command()
+def cache(
+    action: Annotated[_CacheAction, typer.Argument(help="Describe the cache, or empty it.")] = _CacheAction.info,
+) -> None:
+    """Compiled kernels that are kept on disk: where, how many, how large; `clear` removes them."""
+    from ..cache import cache_info, clear_cache
+
+    if action is _CacheAction.clear:
+        removed = clear_cache()
+        print(f"removed {removed} compiled kernel{'' if removed == 1 else 's'}")
+        return
+    info = cache_info()
+    if info.folder is None:
+        print(
+            "no compiled kernels are kept: LANEWISE_CACHE_DIR is empty, LANEWISE_CACHE_SIZE is 0, or there is no home"
+        )
     else:
-        out.write_text(text, encoding="utf-8")
+        print(f"folder   {info.folder}")
+        print(f"entries  {info.entries}")
+        print(f"size     {info.bytes / 1e6:.1f} MB of at most {info.limit / 1e6:.1f} MB")
+
+
+@app.command()
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Benchmarks that begin so. [default: all]")
+    ] = None,
+    arch: Annotated[str, typer.Option(help="The device to run on.")] = "cpu",
+    subgroup_size: Annotated[
+        list[int] | None, typer.Option(help="Lanes of a subgroup; repeatable. [default: the device's own]")
+    ] = None,
+    size: Annotated[int, typer.Option(min=64, help="Elements.")] = 1 << 22,
+    runs: Annotated[int, typer.Option(min=1, help="Timed runs of each.")] = 7,
+    out: Annotated[Path | None, typer.Option(help="Draw the result to this PNG.")] = None,
+) -> None:
+    """Time kernels beside other ways to do the same work: NumPy, shared memory, atomics."""
+    from .bench import run
+
+    run(names or [], arch=arch, sizes=subgroup_size or [], size=size, runs=runs, out=out, console=Console())
 
 
 @app.command()

@@ -12,7 +12,7 @@ from lanewise.simt import block, subgroup
 
 from ..conftest import arches
 from . import reference as ref
-from .harness import NUMERIC_DTYPES, ODD_BLOCKS, Case, bits, cases, values
+from .harness import MASK, NUMERIC_DTYPES, ODD_BLOCKS, Case, bits, cases, values
 
 
 def cut(row: list[Any], size: int) -> list[list[Any]]:
@@ -126,7 +126,7 @@ def test_folds_of_many_subgroups(size: int, dtype: lw.DType) -> None:
     """More partial results than a subgroup has lanes, where a block can have them; and one subgroup alone."""
     for block_dim in (size, min(size * size + 2 * size + size // 2, 300)):
         n = 2 * block_dim + size // 2 + 1
-        run_folds(Case("many subgroups", size, block_dim, np.ones(n, np.uint8), False, arches(size)), dtype)
+        run_folds(Case("many subgroups", size, block_dim, np.ones(n, MASK), False, arches(size)), dtype)
 
 
 @lw.kernel

@@ -31,7 +31,7 @@ def travel(
     small: lw.types.ndarray(dtype=lw.u8),
     large: lw.types.ndarray(dtype=lw.f64),
     flag: lw.types.ndarray(dtype=lw.bool),
-    active: lw.types.ndarray(dtype=lw.u8),
+    active: lw.types.ndarray(dtype=lw.i32),
     small_out: lw.types.ndarray(dtype=lw.u8),
     large_out: lw.types.ndarray(dtype=lw.f64),
     flag_out: lw.types.ndarray(dtype=lw.bool),

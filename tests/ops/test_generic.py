@@ -76,7 +76,7 @@ def fold(
             out[1, k, i] = q
 
 
-def small(dtype: lw.DType, n: int) -> tuple[Arr, Arr]:
+def small(dtype: Any, n: int) -> tuple[Arr, Arr]:
     """Values whose products and sums are exact in every type."""
     rng = np.random.default_rng(n)
     first, second = (rng.integers(-1, 2, n).astype(dtype.np) for _ in "ab")

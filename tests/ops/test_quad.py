@@ -12,7 +12,7 @@ from lanewise.simt import quad
 
 from ..conftest import arches, made
 from . import reference as ref
-from .harness import ALL_DTYPES, Expected, cases, values
+from .harness import ALL_DTYPES, MASK, Expected, cases, values
 
 
 @lw.kernel
@@ -73,7 +73,7 @@ def test_quads(size: int, dtype: lw.DType) -> None:
 
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
 def test_quads_need_four_lanes(arch: str, dtype: lw.DType) -> None:
-    x, active = np.zeros(4, dtype.np), np.ones(4, np.uint8)
+    x, active = np.zeros(4, dtype.np), np.ones(4, MASK)
     moved, voted = np.zeros((7, 4), dtype.np), np.zeros((2, 4), np.int32)
     for size in (size for size in (1, 2) if arch in arches(size)):
         with lw.use(made(arch, size)), pytest.raises(lw.CompileError, match="4"):

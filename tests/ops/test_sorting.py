@@ -131,3 +131,37 @@ def test_whole_subgroup_is_a_stable_argsort(device: lw.Device) -> None:
     want = np.argsort(rows, axis=1, kind="stable")
     assert (keys.reshape(-1, size) == np.take_along_axis(rows, want, 1)).all()
     assert (order.reshape(-1, size) % size == want).all()
+
+
+@lw.kernel
+def sort_both(keys: lw.types.ndarray(), payload: lw.types.ndarray(), alone: lw.types.ndarray(), k: lw.template()):
+    for i in range(keys.shape[0]):
+        alone[i] = subgroup.bitonic_sort_tiled(keys[i], k)
+        keys[i], payload[i] = subgroup.bitonic_sort_kv_tiled(keys[i], payload[i], k)
+
+
+KINDS = [(lw.f32, lw.i32), (lw.f32, lw.f32), (lw.i32, lw.u32), (lw.u32, lw.f32), (lw.f16, lw.i16), (lw.i8, lw.u16)]
+
+
+@pytest.mark.parametrize(("key_type", "value_type"), KINDS, ids=str)
+def test_ordinary_values(key_type: lw.DType, value_type: lw.DType, device: lw.Device) -> None:
+    """Values of which any order is the order of integers, as backends may take it; NaN keys keep their values."""
+    rng, size, n = np.random.default_rng(5), device.subgroup_size, 512
+    low, high = (-9, 9) if "u" not in f"{key_type}{value_type}" else (0, 18)
+    keys, payload = (rng.integers(low, high, n).astype(t.np) + t.np.type(0) for t in (key_type, value_type))
+    if key_type.is_float:
+        keys = (keys / key_type.np.type(4)) + key_type.np.type(0)
+        keys[3 * 64 + 5 :: 130] = np.nan
+    for k in {size.bit_length() - 1, size.bit_length() // 2}:
+        got_keys, got_payload, alone = keys.copy(), payload.copy(), np.zeros_like(keys)
+        sort_both(got_keys, got_payload, alone, k)
+        rows = [a.reshape(-1, 1 << k) for a in (keys, payload, got_keys, got_payload, alone)]
+        for key, value, got_key, got_value, got_alone in zip(*rows, strict=True):
+            want = sorted(zip(key.tolist(), value.tolist(), strict=True))
+            if np.isnan(key).any():
+                got = sorted(zip(bits(got_key).tolist(), bits(got_value).tolist(), strict=True))
+                assert got == sorted(zip(bits(key).tolist(), bits(value).tolist(), strict=True))
+                assert sorted(bits(got_alone).tolist()) == sorted(bits(key).tolist())
+            else:
+                assert list(zip(got_key.tolist(), got_value.tolist(), strict=True)) == want
+                assert got_alone.tolist() == [key for key, _ in want]

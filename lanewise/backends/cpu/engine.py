@@ -27,6 +27,7 @@ from .frames import SHARED_BYTES, suspends
 from .host import default_threads, host
 from .jit import Linked, jit
 from .parked import BLOCKS, FUNCTION, JOB_WORDS, NEXT, RUNNING, THREADS
+from .sorting import SORTS
 
 MAX_BLOCK_DIM = 4096
 
@@ -145,7 +146,13 @@ class _Loop:
         return [emit_module(self._prepared(regular), host()) for regular in (True, False)]
 
     def _prepared(self, regular: bool) -> Kernel:
-        return prepare(self._program, self._number, regular=regular, max_shared_bytes=SHARED_BYTES)
+        return prepare(
+            self._program,
+            self._number,
+            regular=regular,
+            expansions=SORTS if host().wide_order else None,
+            max_shared_bytes=SHARED_BYTES,
+        )
 
     def _compiled(self, name: str) -> int:
         """The address of a variant, `run` or `general`; from the disk cache where it was compiled before."""

@@ -22,6 +22,7 @@ class Host:
     permute: str | None  # the intrinsic that moves 32-bit lanes within one vector by a vector of indices
     masked_bits: frozenset[int]  # widths of elements that a masked vector load or store takes in one instruction
     counts_zeros: bool  # an instruction counts the leading zeros of each lane of a vector
+    wide_order: bool  # an instruction takes the lesser of 64-bit integers
     half: bool  # converts f16; without it the device has no f16, as LLVM would call functions that nobody has
 
     def strip_lanes(self, subgroup_size: int) -> int:
@@ -35,15 +36,15 @@ _AVX2 = "llvm.x86.avx2.permd"
 # The levels of the x86-64 ABI: code for one runs on every processor that has its features.
 _LEVELS: dict[str, tuple[Host, str]] = {
     "x86-64-v2": (
-        Host("x86-64-v2", "", 16, None, frozenset(), False, False),
+        Host("x86-64-v2", "", 16, None, frozenset(), False, False, False),
         "cx16 popcnt sse3 sse4.1 sse4.2 ssse3",
     ),
     "x86-64-v3": (
-        Host("x86-64-v3", "", 32, _AVX2, frozenset({32, 64}), False, True),
+        Host("x86-64-v3", "", 32, _AVX2, frozenset({32, 64}), False, False, True),
         "avx avx2 bmi bmi2 f16c fma lzcnt movbe",
     ),
     "x86-64-v4": (
-        Host("x86-64-v4", "", 64, _AVX512, frozenset({8, 16, 32, 64}), True, True),
+        Host("x86-64-v4", "", 64, _AVX512, frozenset({8, 16, 32, 64}), True, True, True),
         "avx512bw avx512cd avx512dq avx512f avx512vl",
     ),
 }
@@ -59,10 +60,10 @@ def host() -> Host:
     cpu, features = llvm.get_host_cpu_name(), found.flatten()
     arm = llvm.get_default_triple().split("-")[0] in ("aarch64", "arm64")
     if found.get("avx512f") and found.get("avx512vl") and found.get("avx512bw"):
-        return Host(cpu, features, 64, _AVX512, frozenset({8, 16, 32, 64}), bool(found.get("avx512cd")), True)
+        return Host(cpu, features, 64, _AVX512, frozenset({8, 16, 32, 64}), bool(found.get("avx512cd")), True, True)
     if found.get("avx2"):
-        return Host(cpu, features, 32, _AVX2, frozenset({32, 64}), False, bool(found.get("f16c")))
-    return Host(cpu, features, 16, None, frozenset(), arm, arm or bool(found.get("f16c")))
+        return Host(cpu, features, 32, _AVX2, frozenset({32, 64}), False, False, bool(found.get("f16c")))
+    return Host(cpu, features, 16, None, frozenset(), arm, False, arm or bool(found.get("f16c")))
 
 
 def _level(name: str, found: Mapping[str, bool]) -> Host:
