@@ -1,6 +1,7 @@
 # make demo    set up and run the demonstration
 # make test    set up, then ruff, pyright and pytest, on the CPU and on the Vulkan devices that .ci/vulkan made
 # make docs    set up, then the documentation as HTML, in docs/_build
+# make bench    benchmarks on the CPU, beside NumPy and Numba
 # make test-gpu, make bench-gpu    the same tests, and the benchmarks, on an NVIDIA GPU
 # make test-amd    the same tests on an AMD GPU
 # make test-isa    the same tests on the assembly of every AMD architecture, interpreted; `make test` runs some of them
@@ -16,7 +17,7 @@ export XDG_CACHE_HOME := $(CURDIR)/$(VENV)/.cache
 export RUFF_CACHE_DIR := $(XDG_CACHE_HOME)/ruff
 export MPLCONFIGDIR   := $(XDG_CACHE_HOME)/matplotlib
 
-.PHONY: demo docs test lint types unit isa vulkan test-gpu test-amd test-isa bench-gpu clean
+.PHONY: demo docs test lint types unit isa vulkan test-gpu test-amd test-isa bench bench-gpu clean
 
 demo: $(VENV)/.demo
 	$(BIN)/lanewise demo
@@ -85,6 +86,9 @@ test-amd: $(VENV)/.test
 	    tests/test_language.py tests/test_debug.py tests/test_fast_float.py tests/gpu tests/amdgpu
 	LANEWISE_TEST_ARCHES=amdgpu LANEWISE_FUZZ_EXAMPLES=$(or $(EXAMPLES),300) $(BIN)/pytest -p no:cacheprovider tests/fuzz
 
+bench: $(VENV)/.bench
+	env -u NPY_DISABLE_CPU_FEATURES -u OPENBLAS_CORETYPE $(BIN)/python benchmarks/cpu.py
+
 bench-gpu: $(VENV)/.gpu
 	$(BIN)/python benchmarks/gpu.py
 
@@ -92,7 +96,7 @@ clean:
 	rm -rf $(VENV)
 
 # One stamp for each set of dependencies: an unchanged pyproject.toml is not installed again.
-$(VENV)/.demo $(VENV)/.docs $(VENV)/.test $(VENV)/.gpu: $(VENV)/.%: pyproject.toml | $(BIN)/python
+$(VENV)/.demo $(VENV)/.docs $(VENV)/.test $(VENV)/.gpu $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[$*]'
 	@touch $@
 
