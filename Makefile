@@ -40,7 +40,7 @@ unit: $(VENV)/.test
 # Assembly for AMD GPUs as tests/amdgpu/isa interprets it: some types of each family of operations, or everything.
 ISA       := gfx90a:64 gfx942:64 gfx1030:32 gfx1100:32 gfx1100:64 gfx1200:64
 ISA_TOO   := gfx908:64 gfx950:64 gfx1030:64 gfx1200:32
-ISA_TYPES := (i32 or f64 or generic or synchronization or bundles or control_flow or language)
+ISA_TYPES := (i32 or f32 or (movement and f64) or synchronization or bundles or control_flow or language)
 
 isa: $(VENV)/.test
 	LANEWISE_TEST_ARCHES="$(addprefix isa:,$(ISA))" $(BIN)/pytest -q -p no:cacheprovider -n auto --dist worksteal \
@@ -64,7 +64,7 @@ vulkan-mesa25-%:     TESTS = $(OPS)
 vulkan-mesa25-8:     TESTS = $(OPS) tests/test_launch.py tests/fuzz $(MORE)
 vulkan-mesa22:       TESTS = $(addprefix tests/ops/test_,votes.py movement.py quad.py synchronization.py block.py) $(MORE)
 vulkan-mesa22:       LAYER = $(VULKAN)/validation.env
-vulkan-swiftshader:  TESTS = $(OPS) tests/vulkan -k 'not (f32 and (test_fold or test_float_only))'  # it has no denormals
+vulkan-swiftshader:  TESTS = $(OPS) tests/vulkan
 
 vulkan-%: $(VENV)/.test
 	@if [ ! -f $(VULKAN)/$*.env ]; then \

@@ -55,14 +55,35 @@ class _Backend:
 
     engine: str
     takes: tuple[str, ...] = ()
+    named: bool = False
+    """Whether `device` may be a name or a UUID; else it is a number."""
     count: str = ""
     """How many devices of the kind there are; without it one, if any."""
+    owner: str = ""
+    """The number of the device that an address belongs to, where arrays come by the CUDA array interface."""
 
 
 _BACKENDS: dict[Arch, _Backend] = {
     cpu: _Backend("lanewise.backends.cpu.engine:CpuEngine", ("threads",)),
     interpreter: _Backend("lanewise.backends.interpreter.engine:InterpreterEngine"),
-    cuda: _Backend("lanewise.backends.cuda.engine:CudaEngine", ("device",), "lanewise.backends.cuda.engine:cards"),
+    cuda: _Backend(
+        "lanewise.backends.cuda.engine:CudaEngine",
+        ("device",),
+        count="lanewise.backends.cuda.engine:cards",
+        owner="lanewise.backends.cuda.card:card_of",
+    ),
+    amdgpu: _Backend(
+        "lanewise.backends.amdgpu.engine:AmdEngine",
+        ("device",),
+        count="lanewise.backends.amdgpu.engine:cards",
+        owner="lanewise.backends.amdgpu.card:card_of",
+    ),
+    vulkan: _Backend(
+        "lanewise.backends.vulkan.engine:VulkanEngine",
+        ("device",),
+        named=True,
+        count="lanewise.backends.vulkan.engine:cards",
+    ),
 }
 _GPUS = (cuda, amdgpu, vulkan, metal)
 
@@ -75,6 +96,8 @@ class Target:
     text: str = "source"
     default_subgroup_size: int | None = 32  # None: the engine knows, by its architecture
     takes: tuple[str, ...] = ()  # "arch", where one target has several architectures
+    binary: str = ""
+    """How the names of files end that hold more than the text: its executable's `binaries(name)` makes them."""
 
     def make_engine(self, subgroup_size: int | None, arch: str | None) -> Engine:
         """An engine that need not be able to run anything."""
@@ -88,6 +111,13 @@ class Target:
         found: str | Callable[[], str] = getattr(executable, self.text)
         return found if isinstance(found, str) else found()
 
+    def files(self, executable: Executable, name: str) -> dict[str, bytes]:
+        """The code as files by name: one of this name with the text, or where the name asks for it the binaries."""
+        if self.binary and name.endswith(self.binary):
+            make: Callable[[str], dict[str, bytes]] = getattr(executable, "binaries")  # noqa: B009
+            return make(name)
+        return {name: self.read(executable).encode()}
+
 
 _TARGETS: dict[str, Target] = {
     "ir": Target("lanewise.backends.interpreter.engine:InterpreterEngine"),
@@ -97,7 +127,8 @@ _TARGETS: dict[str, Target] = {
     "ptx": Target("lanewise.backends.cuda.source:PtxWriter", takes=("arch",)),
     "sass": Target("lanewise.backends.cuda.source:SassWriter"),
     "amdgpu": Target("lanewise.backends.amdgpu.source:AmdgpuWriter", default_subgroup_size=None, takes=("arch",)),
-    "spirv": Target("lanewise.backends.vulkan.source:SpirvWriter"),
+    "vulkan": Target("lanewise.backends.vulkan.source:SpirvWriter", takes=("arch",), binary=".spv"),
+    "spirv": Target("lanewise.backends.vulkan.source:SpirvWriter", takes=("arch",), binary=".spv"),
 }
 
 
@@ -172,6 +203,12 @@ def _make(arch: Arch, subgroup_size: int | None, options: Mapping[str, Any], **c
     backend = _BACKENDS.get(arch)
     if backend is None:
         raise DeviceError(f"the {arch.value} backend is not built yet", hint="lw.init(arch=lw.cpu)")
+    if isinstance(options.get("device"), str) and not backend.named:
+        raise DeviceError(
+            f"expected device to be a number, got {options['device']!r}",
+            why=f"only Vulkan's devices are chosen by name, not those of {arch}",
+            hint=f"lw.init(arch={arch}, device=0)",
+        )
     wanted = {name: value for name, value in options.items() if name in backend.takes and value is not None}
     if subgroup_size is not None:
         wanted["subgroup_size"] = subgroup_size
@@ -221,7 +258,7 @@ def init(
     arch: Arch | str = cpu,
     *,
     subgroup_size: int | None = None,
-    device: int | None = None,
+    device: int | str | None = None,
     debug: bool = False,
     fast_float: bool = False,
     threads: int | None = None,
@@ -230,7 +267,8 @@ def init(
 ) -> Device:
     """Make a device and set it as the process's current one.
 
-    `subgroup_size` is W, a power of two from 1 to 64 (None: the device's own).  `device` counts devices of one kind.
+    `subgroup_size` is W, a power of two from 1 to 64 (None: the device's own).  `device` counts devices of one kind; on
+    Vulkan, where GPUs come before CPUs, it may also be a part of a device's name, or its UUID.
     `debug` checks array indices and runs `assert` and `print`; `fast_float` allows native float reductions and
     contraction, so the last bits of floats may differ between devices; `threads` limits a CPU's threads.  `default_ip`
     and `default_fp` are the types of integer and float literals that meet no typed partner.  Raises DeviceError where
@@ -242,12 +280,14 @@ def init(
             f"expected a subgroup_size among {', '.join(map(str, SUBGROUP_SIZES))}, got {subgroup_size!r}",
             why="a subgroup has a power of two of lanes, 64 at most",
         )
+    if device is not None and (isinstance(device, bool) or not isinstance(cast(object, device), (int, str))):
+        raise DeviceError(f"expected device to be a number or a name, got {device!r}", hint="device=0")
     if threads is not None and (not isinstance(cast(object, threads), int) or threads < 1):
         raise DeviceError(f"expected threads to be 1 or more, got {threads!r}", hint="leave it out to use every core")
     made = _find(
         _as_arch(arch),
         subgroup_size,
-        {"device": device, "threads": threads, "fast_float": fast_float},
+        {"device": device, "threads": threads},
         debug=debug,
         fast_float=fast_float,
         default_ip=_as_default("default_ip", default_ip, dtypes.INTEGERS),
@@ -330,6 +370,19 @@ def device_of(place: tuple[Arch, int], wanted: Device | None = None) -> Device:
 
 
 _homes: dict[tuple[Arch, int], Device] = {}
+
+
+def place_of(address: int) -> tuple[Arch, int]:
+    """The kind of device and the number of the one that an address of a GPU belongs to."""
+    failures: list[DeviceError] = []
+    for arch, backend in _BACKENDS.items():
+        if backend.owner:
+            try:
+                return arch, _load(backend.owner)(address)
+            except DeviceError as error:
+                failures.append(error)
+    reasons = "; ".join(f"{error.what}" for error in failures)
+    raise DeviceError("expected memory of a GPU, got an address that none knows", why=reasons)
 
 
 @contextmanager

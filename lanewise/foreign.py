@@ -14,7 +14,7 @@ import numpy as np
 
 from . import dlpack
 from .backends.engine import View
-from .device import Arch, device_of
+from .device import Arch, device_of, place_of
 from .dtypes import ALL, DType
 from .errors import DeviceError, LanewiseTypeError
 from .views import Layout, array_at, describe, elsewhere, layout_of, view_of
@@ -131,6 +131,7 @@ _LIBRARIES: dict[str, tuple[str, Callable[[Any], Reader], Callable[[Any], Any]]]
 
 # ---- the protocols: CUDA array interface and DLPack -----------------------------------------------------------------
 _DLPACK_PLACES = {2: Arch.cuda, 10: Arch.amdgpu}
+_DLPACK_DEFAULT_STREAMS = {Arch.cuda: 1, Arch.amdgpu: 0}
 
 
 def _generic(obj: Any) -> Lent | None:
@@ -146,7 +147,7 @@ def _generic(obj: Any) -> Lent | None:
 
 
 def _interface(obj: Any, facts: dict[str, Any]) -> Lent:
-    """CUDA array interface, version 3."""
+    """CUDA array interface, version 3, which libraries for ROCm have too."""
     if facts.get("mask") is not None:
         raise LanewiseTypeError(f"expected an array, got {describe(obj)} with a mask", why="a kernel would not see it")
     address, read_only = facts["data"]
@@ -161,15 +162,8 @@ def _interface(obj: Any, facts: dict[str, Any]) -> Lent:
     stream = facts.get("stream")
     if stream == 1:  # the protocol's number for the legacy default stream, which the driver calls 0
         stream = 0
-    place = Arch.cuda, _device_number(address)
+    place = place_of(address)  # the interface does not say
     return Lent(layout, view._replace(owner=obj), place, lambda number: stream)
-
-
-def _device_number(address: int) -> int:
-    """The GPU that an address belongs to: the interface does not say."""
-    from .backends.cuda.card import card_of
-
-    return card_of(address)
 
 
 def _capsule(obj: Any, place: tuple[Arch, int]) -> Lent:
@@ -178,7 +172,7 @@ def _capsule(obj: Any, place: tuple[Arch, int]) -> Lent:
         device_of(place)
     except DeviceError as error:
         raise elsewhere(obj, error.what) from None
-    tensor = dlpack.take(obj, stream=1)
+    tensor = dlpack.take(obj, stream=_DLPACK_DEFAULT_STREAMS[place[0]])
     array = array_at(tensor.address or _NOWHERE, tensor.shape, tensor.dtype, tensor.strides, writable=tensor.writable)
     layout, view = view_of(array)
     return Lent(layout, view._replace(owner=tensor), place, lambda number: 0)

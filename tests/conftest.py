@@ -16,7 +16,29 @@ from lanewise.ir.verifier import verify
 
 # A machine with a GPU runs the same tests there: LANEWISE_TEST_ARCHES=cuda (`make test-gpu`).
 ARCHES = tuple(os.environ.get("LANEWISE_TEST_ARCHES", "interpreter cpu").split())
-SIZES_OF = {"cuda": (32,)}  # where the hardware leaves no choice
+
+
+def _sizes_of_vulkan() -> tuple[int, ...]:
+    """The one that the device of this process has, which LP_NATIVE_VECTOR_WIDTH chooses on lavapipe."""
+    device = lw.init(lw.vulkan)
+    lw.reset()
+    return (device.subgroup_size,)
+
+
+def _sizes_of_amdgpu() -> tuple[int, ...]:
+    """What the card of this machine offers: 64, on RDNA 32 as well."""
+    offered = lw.init(lw.amdgpu).properties.subgroup_sizes
+    lw.reset()
+    return offered
+
+
+SIZES_OF: dict[str, tuple[int, ...]] = {"cuda": (32,)}  # where the hardware leaves no choice
+if "amdgpu" in ARCHES:
+    SIZES_OF["amdgpu"] = _sizes_of_amdgpu()
+if "vulkan" in ARCHES:
+    SIZES_OF["vulkan"] = _sizes_of_vulkan()
+# Assembly for an AMD GPU, interpreted (`make test-isa`): LANEWISE_TEST_ARCHES="isa:gfx90a:64 isa:gfx1100:32".
+SIZES_OF |= {arch: (int(arch.rpartition(":")[2]),) for arch in ARCHES if arch.startswith("isa:")}
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 FEW = (1, 8, 64)
 SIMPLE = (1, 8, 16)  # on the CPU: scalars, one native vector, several
@@ -61,6 +83,10 @@ def _fresh_process() -> Iterator[None]:
 @cache
 def made(arch: str, subgroup_size: int) -> lw.Device:
     """One device of each sort for the whole run, so that a kernel is compiled once for it."""
+    if arch.startswith("isa:"):
+        from .amdgpu.isa.engine import device as interpreted
+
+        return interpreted(arch.split(":")[1], subgroup_size)
     device = lw.init(arch, subgroup_size=subgroup_size)
     lw.reset()
     return device

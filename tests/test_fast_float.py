@@ -31,6 +31,8 @@ def test_contraction(fast: bool, arch: str) -> None:
     twice = [x * y + np.float32(1), x * y - y, y - x * x]
     for got, fused, rounded in zip((added, less, from_y), once, twice, strict=True):
         expected = fused.astype(np.float32) if fast else rounded
+        if fast and arch == "vulkan":  # an API that lets a driver make two operations of an fma
+            expected = np.where(got == rounded, rounded, expected)
         np.testing.assert_array_equal(got, expected)
         assert (fused.astype(np.float32) != rounded).any()  # or this test could not fail
     np.testing.assert_array_equal(kept, x * y + x * y)

@@ -7,9 +7,9 @@ Nothing here knows which backends exist; `lanewise.device` has the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -18,6 +18,10 @@ from ..ir import Program
 
 SUBGROUP_SIZES = (1, 2, 4, 8, 16, 32, 64)
 """Every subgroup size that lanewise knows; a device offers some of them."""
+
+
+Detail: TypeAlias = "str | Sequence[str] | Mapping[str, bool]"
+"""What a device says of itself, to be shown: a text, a list of names, or what it has and has not."""
 
 
 class View(NamedTuple):
@@ -53,6 +57,8 @@ class Properties:
     """Whether its arrays are host memory, so that NumPy arrays are used in place; else its engine copies them."""
     number: int = 0
     """Counts the devices of one kind."""
+    details: Mapping[str, Detail] = field(default_factory=dict[str, Detail], compare=False, repr=False)
+    """What its driver says beyond that."""
 
 
 class Executable(Protocol):

@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
-from ..backends.engine import Properties
+from ..backends.engine import Detail, Properties
 from ..device import Device
 from ..errors import DeviceError
 
@@ -35,8 +37,8 @@ COLUMNS: dict[str, Callable[[Properties], str]] = {
 _NUMBERS = ("subgroup\nsize", "possible\nsizes", "threads of\na block", "shared\nmemory")
 
 
-def to_table(found: Found) -> Table:
-    """One row a device; a kind of device that is not here says why."""
+def to_table(found: Found) -> RenderableType:
+    """One row a device; a kind of device that is not here says why; then the details of each that has some."""
     table = Table(caption_justify="left")
     table.add_column("arch", style="bold", no_wrap=True)
     for name in COLUMNS:
@@ -47,7 +49,22 @@ def to_table(found: Found) -> Table:
             table.add_row(name, *(cell(device.properties) for cell in COLUMNS.values()))
         else:
             missing.append(f"{name}: {device.what}")
-    table.caption = "\n".join(missing)
+    table.caption = Text("\n".join(missing))
+    parts: list[RenderableType] = [table]
+    for name, device in found.items():
+        if isinstance(device, Device) and device.properties.details:
+            parts += [Text(f"\n{name}: {device.properties.name}", style="bold"), _details(device.properties.details)]
+    return Group(*parts)
+
+
+def _details(details: Mapping[str, Detail]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    for name, detail in details.items():
+        if isinstance(detail, Mapping):
+            for label, answer, wanted in ((name, "yes", True), ("", "no", False)):
+                table.add_row(label, Text(f"{answer}: {' '.join(key for key, has in detail.items() if has is wanted)}"))
+        else:
+            table.add_row(name, Text(detail if isinstance(detail, str) else ", ".join(detail)))
     return table
 
 
@@ -70,4 +87,12 @@ def _facts(device: Device | DeviceError) -> dict[str, Any]:
         "op_groups": list(p.op_groups),
         "threads": p.threads,
         "forward_progress": p.forward_progress,
+        "details": {name.replace(" ", "_"): _plain(detail) for name, detail in p.details.items()},
     }
+
+
+def _plain(detail: Detail) -> str | list[str] | dict[str, bool]:
+    """For JSON: a feature is true or false."""
+    if isinstance(detail, str):
+        return detail
+    return dict(detail) if isinstance(detail, Mapping) else list(detail)

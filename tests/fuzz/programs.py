@@ -123,7 +123,8 @@ class Writer:
         family = self.pick("move", "fold", "scan", "vote", "match", "segment", "sort")
         if family == "move":
             name = self.pick("shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "rotate", "broadcast")
-            index = self.pick("lane ^ 1", "a", "c", "w", "b & 3", "c % 2")
+            # With the lane in it, as a constant out of range would be an error.
+            index = self.pick("lane ^ 1", "a ^ lane", "c + lane", "w - lane", "(b ^ lane) & 3", "(c + lane) % 2")
             return dtype, f"subgroup.{name}{suffix}({v}, {index}{last})"
         if family == "fold":
             return dtype, f"subgroup.reduce_all_{fold}{suffix}({v}{last})"

@@ -41,7 +41,7 @@ def run(module: ModuleType, device: lw.Device, n: int) -> list[np.ndarray]:
     return outs
 
 
-@pytest.mark.parametrize("size", [1, 4, 8, 32, 64])
+@pytest.mark.parametrize("size", sorted({1, 4, 8, 32, 64, *(n for a in ARCHES for n in SIZES_OF.get(a, ()))}))
 def test_engines_agree(size: int, tmp_path: Path) -> None:
     oracle = made("interpreter", size)
     others = [made(arch, size) for arch in ARCHES if arch != "interpreter" and size in SIZES_OF.get(arch, SIZES)]

@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from lanewise.backends.interpreter.engine import Lanes, one
-from lanewise.backends.interpreter.evaluate import Evaluator
+import lanewise as lw
 from lanewise.backends.llvm.arguments import ArgumentBlock
 from lanewise.backends.llvm.target import entry_name
 from lanewise.ir import Kernel
-from lanewise.views import array_at
+
+from .emulate import MULTIPROCESSORS, Fake, Launch, run
 
 MEMORY = 1 << 30
 CONTEXT = 77
 ATTRIBUTES = {
     "COMPUTE_CAPABILITY_MAJOR": 9,
     "COMPUTE_CAPABILITY_MINOR": 0,
-    "MULTIPROCESSOR_COUNT": 2,
+    "MULTIPROCESSOR_COUNT": MULTIPROCESSORS,
     "MAX_THREADS_PER_BLOCK": 1024,
     "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232448,
 }
@@ -47,6 +47,8 @@ class _Names(type):
     """An enumeration of which only the names are used."""
 
     def __getattr__(cls, name: str) -> str:
+        if name.startswith("_"):
+            raise AttributeError(name)
         return name
 
 
@@ -54,21 +56,15 @@ class _Enum(metaclass=_Names):
     pass
 
 
-@dataclass(frozen=True)
-class Launch:
-    """What a launch of one variant ran."""
-
-    regular: bool
-    first: int
-    end: int
-    grid: int
-    stream: int
-
-
 @dataclass
-class FakeDriver:
+class FakeDriver(Fake):
     """Stands for the module `cuda.bindings.driver`."""
 
+    arch = lw.cuda
+    subgroup_size = 32
+    other_size = 64
+    default_stream = 1
+    device_type = 2
     launches: list[Launch] = field(default_factory=list)
     failing: dict[str, CUresult] = field(default_factory=dict)
     """Functions that fail, and how."""
@@ -80,6 +76,15 @@ class FakeDriver:
     CUresult = CUresult
     CUstream = int
     CUdevice_attribute = CUpointer_attribute = CUjit_option = CUjitInputType = CUfunction_attribute = _Enum
+
+    @property
+    def live(self) -> int:
+        return len(self.memory)
+
+    def fail(self, step: str, how: str) -> str:
+        code = CUresult["CUDA_ERROR_" + how.upper().replace(" ", "_")]
+        self.failing[{"launch": "cuLaunchKernel", "wait": "cuCtxSynchronize"}[step]] = code
+        return code.name
 
     def learn(self, kernel: Kernel) -> str:
         """In place of a kernel's PTX: its name, under which it is found again."""
@@ -156,31 +161,9 @@ class FakeDriver:
         if "cuLaunchKernel" in self.failing:
             return (self.failing["cuLaunchKernel"],)
         _, _, threads, _, _, _, stream, parameters, _ = rest
-        assert threads == kernel.num_subgroups * kernel.subgroup_size
-        block = ArgumentBlock.of(kernel)
-        data = ctypes.string_at(ctypes.c_uint64.from_address(parameters).value, block.size)
-
-        def slot(offset: int, dtype: Any = np.int64) -> Any:
-            return np.frombuffer(data, dtype, 1, offset)[0]
-
-        first, end = int(slot(block.first_block)), int(slot(block.end_block))
-        assert slot(block.grid) == grid
-        self.launches.append(Launch(kernel.regular, first, end, grid, stream))
-        arrays: dict[Any, Any] = {
-            mem: array_at(
-                int(slot(block.pointers[mem])),
-                tuple(int(slot(block.extent(mem, axis))) for axis in range(mem.ndim)),
-                mem.dtype.np,
-                tuple(int(slot(block.stride(mem, axis))) * mem.dtype.itemsize for axis in range(mem.ndim)),
-            )
-            for mem in kernel.memories
-        }
-        values = {value: one(slot(offset, value.type.np), value.type) for value, offset in block.scalars.items()}
-        items = int(np.prod([int(values[extent].item()) for extent in kernel.extents]))
-        mask = np.ones((end - first, kernel.num_subgroups, kernel.subgroup_size), bool)
-        lanes = Lanes(mask, kernel.block_dim, first, -(-items // kernel.block_dim))
-        with np.errstate(all="ignore"):
-            Evaluator(lanes, arrays, values).run(kernel.body, mask)
+        size = ArgumentBlock.of(kernel).size
+        data = ctypes.string_at(ctypes.c_uint64.from_address(parameters).value, size)
+        self.launches.append(run(kernel, data, grid, threads, stream))
         return (OK,)
 
     # ---- the rest ------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def test_strided_copies(device: lw.Device) -> None:
     np.testing.assert_array_equal(target, source)
 
 
-def test_more_shared_memory_than_is_static(device: lw.Device) -> None:
+def test_more_shared_memory_than_is_static(nvidia: lw.Device) -> None:
     x = np.arange(1024, dtype=np.float32)
     reversed_blocks(x)
     np.testing.assert_array_equal(x.reshape(4, 256), np.arange(1024).reshape(4, 256)[:, ::-1])
@@ -51,7 +51,7 @@ def test_mathematics(device: lw.Device) -> None:
     np.testing.assert_allclose(y, np.sin(x), rtol=3e-7)
 
 
-def test_the_text_of_the_machine_code(device: lw.Device) -> None:
+def test_the_text_of_the_machine_code(nvidia: lw.Device) -> None:
     assert "STG" in affine.source("sass")
 
 
@@ -165,14 +165,14 @@ def test_cupy(device: lw.Device) -> None:
     assert (cupy.from_dlpack(a) == 3).all()
 
 
-def test_numba(device: lw.Device) -> None:
+def test_numba(nvidia: lw.Device) -> None:
     cuda = pytest.importorskip("numba.cuda")
     a = cuda.to_device(np.ones(50, np.float32))
     affine(a, a, 1.0)
     assert (a.copy_to_host() == 2).all()
 
 
-def test_jax(device: lw.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jax(nvidia: lw.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax = pytest.importorskip("jax")
     x, y = jax.numpy.arange(50, dtype=jax.numpy.float32), lw.ndarray(lw.f32, 50)
@@ -185,16 +185,16 @@ def test_jax(device: lw.Device, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_several_gpus(gpu: lw.Device) -> None:
     try:
-        other = lw.init(lw.cuda, device=1)
+        other = lw.init(gpu.arch, device=1)
     except lw.DeviceError as error:
         pytest.skip(f"one GPU only: {error.what}")
     arrays = [lw.ndarray(lw.i32, 100, device=device) for device in (gpu, other)]
     for _ in range(2):
         for array in arrays:
             lanes(array)
-            assert array.to_numpy().tolist() == [i % 32 for i in range(100)]
+            assert array.to_numpy().tolist() == [i % gpu.subgroup_size for i in range(100)]
     a, b = (lw.ndarray(lw.f32, 4, device=device) for device in (gpu, other))
-    with pytest.raises(lw.DeviceError, match="expected an array on cuda"):
+    with pytest.raises(lw.DeviceError, match=f"expected an array on {gpu.arch.value}"):
         affine(a, b, 1.0)
 
 
@@ -213,7 +213,7 @@ for attempt in range(2):
 """
 
 
-def test_a_lost_context(gpu: lw.Device) -> None:
+def test_a_lost_context(nvidia: lw.Device) -> None:
     """In a process of its own, which it ruins."""
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root)}

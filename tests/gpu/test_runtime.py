@@ -1,4 +1,4 @@
-"""The run time of CUDA, with a driver that is made up: arrays, copies, launches and errors."""
+"""The run time that GPUs share, with makers' libraries that are made up: arrays, copies, launches and errors."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import pytest
 
 import lanewise as lw
 from lanewise import dlpack
-from lanewise.backends.cuda.modules import architecture, ptx_version
 from lanewise.backends.gpu.launch import SMALL
 
-from .fake import ATTRIBUTES, CUresult, FakeDriver, Launch
-from .kernels import affine, copy2, first, lanes, plus
+from .emulate import MULTIPROCESSORS, Fake, Launch
+from .kernels import affine, copy2, first, lanes, plus, told
 
-ENOUGH = SMALL * ATTRIBUTES["MULTIPROCESSOR_COUNT"]  # blocks from which on a launch is split
+ENOUGH = SMALL * MULTIPROCESSORS  # blocks from which on a launch is split
 
 
 # ---- launches -----------------------------------------------------------------------------------------------------
@@ -28,22 +27,22 @@ def test_arrays_of_numpy_are_copied_there_and_back(n: int, device: lw.Device) ->
     np.testing.assert_array_equal(y, 2 * x + 1)
 
 
-def test_full_blocks_run_the_regular_code(device: lw.Device, fake: FakeDriver) -> None:
+def test_full_blocks_run_the_regular_code(device: lw.Device, fake: Fake) -> None:
     out = lw.ndarray(lw.i32, 128 * ENOUGH + 7)
     lanes(out)
-    np.testing.assert_array_equal(out.to_numpy(), np.arange(out.size) % 32)
+    np.testing.assert_array_equal(out.to_numpy(), np.arange(out.size) % device.subgroup_size)
     assert [(run.regular, run.first, run.end) for run in fake.launches] == [
         (True, 0, ENOUGH),
         (False, ENOUGH, ENOUGH + 1),
     ]
 
 
-def test_a_small_launch_is_not_split(device: lw.Device, fake: FakeDriver) -> None:
+def test_a_small_launch_is_not_split(device: lw.Device, fake: Fake) -> None:
     lanes(lw.ndarray(lw.i32, 128 * (ENOUGH - 1) + 7))
     assert fake.launches == [Launch(False, 0, ENOUGH, ENOUGH, 0)]
 
 
-def test_rows_that_split_subgroups_run_the_general_code(device: lw.Device, fake: FakeDriver) -> None:
+def test_rows_that_split_subgroups_run_the_general_code(device: lw.Device, fake: Fake) -> None:
     for columns, regular in ((64, True), (48, False)):
         source, target = np.arange(64.0 * columns).reshape(64, columns), np.zeros((64, columns))
         fake.launches.clear()
@@ -61,7 +60,7 @@ def test_scalars_that_are_passed_on_and_scalars_that_shape(device: lw.Device) ->
     assert out[39] == 2.0
 
 
-def test_streams(device: lw.Device, fake: FakeDriver) -> None:
+def test_streams(device: lw.Device, fake: Fake) -> None:
     x = lw.ndarray(lw.f32, 5)
     affine(x, x, 1.0)
     affine(x, x, 1.0, stream=5)  # type: ignore[call-arg]
@@ -72,7 +71,8 @@ def test_streams(device: lw.Device, fake: FakeDriver) -> None:
         affine(x, x, 1.0, stream="main")  # type: ignore[call-arg]
 
 
-def test_the_same_arrays_again(device: lw.Device, fake: FakeDriver) -> None:
+def test_the_same_arrays_again(device: lw.Device, fake: Fake) -> None:
+    plus._again.clear()
     a, b, c = (lw.from_numpy(np.full(50, k, np.float32)) for k in range(3))
     for _ in range(5):
         plus(a, b)
@@ -162,23 +162,23 @@ def test_new_arrays_are_zero(device: lw.Device) -> None:
     assert lw.ndarray(lw.f64, (0, 5)).to_numpy().shape == (0, 5)
 
 
-def test_memory_is_given_back(device: lw.Device, fake: FakeDriver) -> None:
-    before = len(fake.memory)
+def test_memory_is_given_back(device: lw.Device, fake: Fake) -> None:
+    before = fake.live
     a = lw.ndarray(lw.f32, 100)
     affine(a, a, 1.0)
-    assert len(fake.memory) > before
+    assert fake.live > before
     del a
     gc.collect()
-    assert len(fake.memory) == before
+    assert fake.live == before
 
 
-def test_protocols_of_the_memory(device: lw.Device) -> None:
+def test_protocols_of_the_memory(device: lw.Device, fake: Fake) -> None:
     a = lw.from_numpy(np.arange(6.0).reshape(2, 3))
     facts = a.__cuda_array_interface__
-    assert (facts["shape"], facts["typestr"], facts["stream"]) == ((2, 3), "<f8", 1)
+    assert (facts["shape"], facts["typestr"], facts["stream"]) == ((2, 3), "<f8", fake.default_stream)
     assert not hasattr(a, "__array_interface__")
     assert not hasattr(lw.ndarray(lw.f32, 2, device=lw.init(lw.cpu)), "__cuda_array_interface__")
-    assert a.__dlpack_device__() == (2, 0)
+    assert a.__dlpack_device__() == (fake.device_type, 0)
     with pytest.raises(ValueError, match="only a copy"):
         np.asarray(a, copy=False)
 
@@ -200,7 +200,7 @@ class LendsCapsule:
         return self.array.__dlpack_device__()
 
 
-def test_memory_of_other_libraries(device: lw.Device, fake: FakeDriver) -> None:
+def test_memory_of_other_libraries(device: lw.Device, fake: Fake) -> None:
     a = lw.from_numpy(np.ones(6, np.float32))
     for lent in (LendsInterface(a), LendsCapsule(a, None), LendsCapsule(a, (1, 0))):
         affine(lent, lent, 1.0)
@@ -227,14 +227,16 @@ def test_exported_tensors_live_as_long_as_they_are_used(device: lw.Device) -> No
     assert not given
 
 
-def test_the_device_follows_lent_memory(device: lw.Device) -> None:
+def test_the_device_follows_lent_memory(device: lw.Device, fake: Fake) -> None:
     a = lw.ndarray(lw.i32, 40)
     with lw.use(lw.init(lw.cpu, subgroup_size=8)):
         lanes(LendsInterface(a))
-        host = lw.ndarray(lw.f32, 6)
-        with pytest.raises(lw.DeviceError, match=r"expected an array on cpu\[W=8\], got one in the memory of cuda"):
-            affine(host, LendsInterface(lw.ndarray(lw.f32, 6, device=device)), 1.0)
-    np.testing.assert_array_equal(a.to_numpy(), np.arange(40) % 32)
+        host, there = lw.ndarray(lw.f32, 6), lw.ndarray(lw.f32, 6, device=device)
+        words = rf"expected an array on cpu\[W=8\], got one in the memory of {fake.arch.value}"
+        with pytest.raises(lw.DeviceError, match=words):
+            affine(host, LendsInterface(there), 1.0)
+    own = lw.init(fake.arch).subgroup_size  # the lent array's device is in nobody's use: it has its own size
+    np.testing.assert_array_equal(a.to_numpy(), np.arange(40) % own)
 
 
 # ---- times and errors ---------------------------------------------------------------------------------------------
@@ -255,46 +257,42 @@ def test_too_little_memory(device: lw.Device) -> None:
         lw.ndarray(lw.f32, 1 << 31)
 
 
-def test_a_launch_that_fails_names_kernel_and_sizes(device: lw.Device, fake: FakeDriver) -> None:
-    fake.failing["cuLaunchKernel"] = CUresult.CUDA_ERROR_INVALID_VALUE
+def test_a_launch_that_fails_names_kernel_and_sizes(device: lw.Device, fake: Fake) -> None:
+    name = fake.fail("launch", "invalid value")
     x = lw.ndarray(lw.f32, 1000)
-    with pytest.raises(
-        lw.DeviceError, match="kernel affine: a launch of 2 blocks of 128 threads failed: CUDA_ERROR_INV"
-    ):
+    words = rf"kernel affine: a launch of \d blocks of 128 threads failed: {name}"
+    with pytest.raises(lw.DeviceError, match=words) as caught:
         affine(x, x, 1.0)
+    assert "a smaller launch or block_dim" in str(caught.value)
 
 
-def test_a_lost_context_names_the_last_launch(device: lw.Device, fake: FakeDriver) -> None:
+def test_a_lost_context_names_the_last_launch(device: lw.Device, fake: Fake) -> None:
     x = lw.ndarray(lw.f32, 1000)
     affine(x, x, 1.0)
-    fake.failing["cuCtxSynchronize"] = CUresult.CUDA_ERROR_ILLEGAL_ADDRESS
+    fake.fail("wait", "illegal address")
     with pytest.raises(lw.DeviceError, match=r"kernel affine: .*, or one before it, failed") as caught:
         lw.sync()
     assert "debug=True" in str(caught.value)
 
 
-def test_subgroups_have_32_lanes(fake: FakeDriver) -> None:
-    with pytest.raises(lw.DeviceError, match="expected a subgroup_size of 32, got 64"):
-        lw.init(lw.cuda, subgroup_size=64)
+def test_a_subgroup_size_that_it_does_not_have(fake: Fake) -> None:
+    words = rf"expected a subgroup_size of .*{fake.subgroup_size}.*, got {fake.other_size}"
+    with pytest.raises(lw.DeviceError, match=words):
+        fake.init(subgroup_size=fake.other_size)
 
 
-def test_the_number_of_a_device(fake: FakeDriver) -> None:
-    assert lw.init(lw.cuda, device=0).properties.number == 0
+def test_the_number_of_a_device(fake: Fake) -> None:
+    assert fake.init(device=0).properties.number == 0
     with pytest.raises(lw.DeviceError, match="expected device to be 0 to 0, got 3"):
-        lw.init(lw.cuda, device=3)
+        fake.init(device=3)
 
 
-def test_debug_is_for_the_cpu(fake: FakeDriver) -> None:
-    with lw.use(lw.init(lw.cuda, debug=True)), pytest.raises(lw.CompileError, match="debug=True does not work on cuda"):
-        affine(np.zeros(3, np.float32), np.zeros(3, np.float32), 1.0)
-
-
-@pytest.mark.parametrize(("capability", "name"), [(75, "sm_75"), (87, "sm_86"), (90, "sm_90"), (130, "sm_121")])
-def test_architectures(capability: int, name: str) -> None:
-    assert architecture(capability) == name
-
-
-def test_versions_of_ptx() -> None:
-    assert [ptx_version(v) for v in (11000, 12030, 12060, 13010)] == ["7.0", "8.3", "8.5", "8.8"]
-    with pytest.raises(lw.DeviceError, match=r"for CUDA 10\.2"):
-        ptx_version(10020)
+def test_debug_waits_and_tells(fake: Fake, capsys: pytest.CaptureFixture[str]) -> None:
+    with lw.use(fake.init(debug=True)):
+        a, b = lw.from_numpy(np.zeros(30, np.float32)), lw.ndarray(lw.f32, 20)
+        for _ in range(4):
+            with pytest.raises(lw.KernelAssertionError, match=r"index 20 of x is outside axis 0") as caught:
+                plus(a, b)
+            assert "9 more records" in str(caught.value)
+        told(b)
+        assert capsys.readouterr().out == "".join(f"{i} 0.0\n" for i in range(20))

@@ -5,9 +5,12 @@ LLVM aborts the process on an instruction that its target lacks, so nothing is e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...errors import CompileError
+
+MAX_THREADS = 1024
+"""Of a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +25,33 @@ class Features:
     """Exchange of a wave64's halves."""
     wide_bpermute: bool
     """ds_bpermute reaches all lanes; else only those of the reader's 32-lane half."""
+    lane_swaps: bool = False
+    """permlane16_swap and permlane32_swap, which exchange rows and halves of two registers."""
+
+    @property
+    def shared_exchange(self) -> bool:
+        """Nothing reaches a lane of the other half that is known only at run time: it is read through shared memory."""
+        return not (self.wide_bpermute or self.permlane64)
+
+    @property
+    def exchange_bytes(self) -> int:
+        """Shared memory that this takes: a word for each thread of a block."""
+        return 4 * MAX_THREADS if self.shared_exchange else 0
 
 
 _GFX9 = Features(wave_shifts=True, row_masks=False, permlane64=False, wide_bpermute=True)
+_GFX950 = replace(_GFX9, lane_swaps=True)
 _WAVE32 = Features(wave_shifts=False, row_masks=True, permlane64=False, wide_bpermute=True)
+_GFX10_WAVE64 = Features(wave_shifts=False, row_masks=True, permlane64=False, wide_bpermute=False)
 _GFX11_WAVE64 = Features(wave_shifts=False, row_masks=True, permlane64=True, wide_bpermute=False)
 _GFX12_WAVE64 = Features(wave_shifts=False, row_masks=True, permlane64=True, wide_bpermute=True)
 
-# By generation and wavefront size.  gfx10 can run wave64, but has no way to read a lane of the other half by a run-time
-# index other than through memory; its native width is 32.
+# By generation and wavefront size, the native one first.
 _FEATURES = {
     ("gfx9", 64): _GFX9,
+    ("gfx950", 64): _GFX950,
     ("gfx10", 32): _WAVE32,
+    ("gfx10", 64): _GFX10_WAVE64,
     ("gfx11", 32): _WAVE32,
     ("gfx11", 64): _GFX11_WAVE64,
     ("gfx12", 32): _WAVE32,
@@ -41,7 +59,8 @@ _FEATURES = {
 }
 
 ARCHITECTURES = {
-    "gfx9": ("gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"),
+    "gfx9": ("gfx900", "gfx906", "gfx908", "gfx90a", "gfx942"),
+    "gfx950": ("gfx950",),
     "gfx10": ("gfx1030", "gfx1031", "gfx1032"),
     "gfx11": ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151"),
     "gfx12": ("gfx1200", "gfx1201"),
@@ -52,6 +71,11 @@ _GENERATION = {name: generation for generation, names in ARCHITECTURES.items() f
 def subgroup_sizes(arch: str) -> tuple[int, ...]:
     """The sizes that an architecture offers, its native one first."""
     return tuple(size for generation, size in _FEATURES if generation == _generation(arch))
+
+
+def default_subgroup_size(arch: str) -> int:
+    """The widest, 64: the one that every generation has."""
+    return max(subgroup_sizes(arch))
 
 
 def features(arch: str, subgroup_size: int) -> Features:
@@ -67,7 +91,7 @@ def _generation(arch: str) -> str:
     if arch not in _GENERATION:
         raise CompileError(
             f"{arch!r} is no architecture of the amdgpu backend",
-            why=f"it knows {', '.join(_GENERATION)}",
+            why=f"it knows {', '.join(sorted(_GENERATION))}",
             hint='arch="gfx942"',
         )
     return _GENERATION[arch]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from os import environ
 from pathlib import Path
+
+from . import rocm
 
 # IEEE arithmetic, denormals kept, roots rounded correctly.
 _SWITCHES = {
@@ -18,9 +19,10 @@ _SWITCHES = {
 
 
 def device_library() -> Path | None:
-    """ocml.bc: of ROCM_PATH, /opt/rocm, or Debian's package."""
-    roots = (Path(environ.get("ROCM_PATH", "/opt/rocm")), Path("/usr/lib/x86_64-linux-gnu"))
-    files = (root / "amdgcn/bitcode/ocml.bc" for root in roots)
+    """ocml.bc: of ROCm, or of Debian's package."""
+    folders = ("amdgcn/bitcode", "lib/llvm/amdgcn/bitcode")
+    places = [root / folder for root in rocm.roots() for folder in folders]
+    files = (place / "ocml.bc" for place in (*places, Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")))
     return next((file for file in files if file.is_file()), None)
 
 

@@ -35,7 +35,7 @@ class AmdTarget(Target):
         self.arch = arch
         self.subgroup_size = subgroup_size
         self.features = features(arch, subgroup_size)
-        self.natives = natives_of(self.features, subgroup_size)
+        self.natives = natives_of(self.features, subgroup_size, self.lane)
 
     # ---- the function --------------------------------------------------------------------------------------------
     def signature(self, kernel: Kernel, argument_bytes: int) -> str:

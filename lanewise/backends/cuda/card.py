@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from ...errors import DeviceError
-from ..gpu.card import Card, Limits
+from ..gpu.card import Card, Limits, check_number
 from .driver import call, driver
 
 MAX_GRID = 2**31 - 1
@@ -121,20 +121,15 @@ def made(number: int) -> CudaCard:
 def card(number: int) -> CudaCard:
     """The GPU of this number, one object a process."""
     driver()
-    available = count()
-    if not 0 <= number < available:
-        raise DeviceError(
-            f"expected device to be 0 to {available - 1}, got {number}" if available else "no NVIDIA GPU was found",
-            why=f"this process sees {available} NVIDIA GPU{'s' * (available != 1)}",
-            hint="lw.init(arch=lw.cuda, device=0)" if available else "lw.init(arch=lw.cpu)",
-        )
+    check_number(number, count(), "NVIDIA", "cuda")
     with _lock:
         return made(number)
 
 
 def card_of(address: int) -> int:
     """The number of the GPU that an address belongs to; 0 for the null pointer of an empty array."""
+    cuda = driver()
     if not address:
         return 0
-    attribute = driver().CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    attribute = cuda.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     return int(call("cuPointerGetAttribute", attribute, address, doing="an array's memory"))

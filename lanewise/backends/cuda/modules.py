@@ -1,17 +1,17 @@
-"""Machine code for a GPU: the kernels of a program as cubins, kept on disk so that the driver compiles each once."""
+"""Machine code for a GPU: cubins, which the driver's assembler makes of PTX."""
 
 from __future__ import annotations
 
 import ctypes
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...cache import Entry, fetch
+from ...cache import Entry
 from ...errors import DeviceError
-from ...ir import Kernel, Program, to_text
+from ...ir import Kernel
 from ..gpu.launch import Part
+from ..gpu.modules import ModuleCompiler
 from .card import CudaCard
 from .driver import call, driver, failure
 from .launch import CudaSend
@@ -53,73 +53,31 @@ def ptx_version(driver_version: int) -> str:
     return PTX_OF_CUDA[known[place - 1]]
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A kernel on a GPU, ready to be launched."""
-
-    handle: Any
-    name: str
-    threads: int
-    """Threads of a hardware block."""
-    items: int
-    """Logical blocks that a thread carries at a time."""
-    waves: int
-    """The most hardware blocks of a launch, for each multiprocessor."""
-    shared_bytes: int
-    """Shared memory to ask for at the launch."""
-    module: Any
-    """Keeps the code."""
-
-
-class PtxCompiler:
+class PtxCompiler(ModuleCompiler):
     """From programs to functions and launches on one GPU."""
 
     def __init__(self, card: CudaCard) -> None:
-        self.card = card
         self.arch = architecture(card.capability)
-        self.driver_version = int(call("cuDriverGetVersion"))
-        self.ptx = ptx_version(self.driver_version)
-        self.target = CudaTarget(self.arch)
-
-    def function(self, program: Program, number: int, *, regular: bool) -> Function:
-        """One variant of the `number`-th parallel loop, from the disk cache where it was compiled before."""
-        flags = f"{number} {'regular' if regular else 'general'}"
-        target = f"{self.arch} ptx {self.ptx} driver {self.driver_version} sm_{self.card.capability}"
-        entry = fetch((to_text(program), flags, target), lambda: self._compile(program, number, regular=regular))
-        return self._load(entry)
+        driver_version = int(call("cuDriverGetVersion"))
+        self.ptx = ptx_version(driver_version)
+        key = f"{self.arch} ptx {self.ptx} driver {driver_version} sm_{card.capability}"
+        super().__init__(card, CudaTarget(self.arch), key)
+        self._card = card
 
     def send(self, part: Part, block: bytes, stream: int) -> CudaSend:
-        return CudaSend(self.card, part, block, stream)
+        return CudaSend(self._card, part, block, stream)
 
-    def source(self, program: Program) -> str:
-        """PTX, one module."""
-        from ..llvm.source import variants
-        from .codegen import emit_ptx
+    def text(self, kernels: Sequence[Kernel]) -> str:
+        """PTX."""
+        from .codegen import emit_ptx  # LLVM is for a process that finds no kernel on disk
 
-        return emit_ptx(variants(program, self.target, self.card.limits.max_shared_bytes), self.arch, self.ptx)
+        return emit_ptx(kernels, self.arch, self.ptx)
 
-    def _compile(self, program: Program, number: int, *, regular: bool) -> Entry:
-        from ...passes import prepare  # a process that finds its kernels on disk needs neither these nor LLVM
-        from ..gpu.schedule import schedule
-        from ..llvm.target import entry_name
+    def machine_code(self, kernel: Kernel) -> bytes:
+        return self.assemble(self.text([kernel]))
 
-        limit = self.card.limits.max_shared_bytes
-        kernel = prepare(program, number, regular=regular, natives=self.target.keeps, max_shared_bytes=limit)
-        chosen = schedule(kernel)
-        header = {
-            "name": entry_name(kernel),
-            "threads": self.target.threads(kernel),
-            "items": chosen.items,
-            "waves": chosen.waves,
-            "shared_bytes": kernel.shared_bytes if kernel.shared_bytes > STATIC_SHARED_LIMIT else 0,
-        }
-        return Entry(self.assemble(self.ptx_of(kernel)), header)
-
-    def ptx_of(self, kernel: Kernel) -> str:
-        """The PTX of a kernel as it is launched."""
-        from .codegen import emit_ptx
-
-        return emit_ptx([kernel], self.arch, self.ptx)
+    def dynamic_shared_bytes(self, kernel: Kernel) -> int:
+        return kernel.shared_bytes if kernel.shared_bytes > STATIC_SHARED_LIMIT else 0
 
     def assemble(self, ptx: str) -> bytes:
         """PTX to the GPU's machine code, by the driver's own assembler."""
@@ -141,12 +99,11 @@ class PtxCompiler:
             finally:
                 call("cuLinkDestroy", state)
 
-    def _load(self, entry: Entry) -> Function:
+    def load(self, entry: Entry) -> tuple[Any, Any]:
         header = entry.header
-        with self.card.current():
-            module = call("cuModuleLoadData", entry.code, doing=f"loading {header['name']}")
-            handle = call("cuModuleGetFunction", module, header["name"].encode())
-            if header["shared_bytes"]:
-                attribute = driver().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-                call("cuFuncSetAttribute", handle, attribute, header["shared_bytes"])
-        return Function(handle, module=module, **header)
+        module = call("cuModuleLoadData", entry.code, doing=f"loading {header['name']}")
+        handle = call("cuModuleGetFunction", module, header["name"].encode())
+        if header["shared_bytes"]:
+            attribute = driver().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            call("cuFuncSetAttribute", handle, attribute, header["shared_bytes"])
+        return handle, module

@@ -52,7 +52,7 @@ class SassWriter(PtxWriter):
 
         compiler = PtxCompiler(card(0))
         kernels = variants(program, compiler.target, self.properties.max_shared_bytes)
-        return SourceExecutable("\n".join(disassemble(compiler.assemble(compiler.ptx_of(k))) for k in kernels))
+        return SourceExecutable("\n".join(disassemble(compiler.machine_code(k)) for k in kernels))
 
 
 def disassemble(cubin: bytes) -> str:

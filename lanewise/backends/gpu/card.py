@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ...errors import DeviceError
 from ...views import HostArray
 
 if TYPE_CHECKING:
@@ -31,6 +32,16 @@ class Limits:
     max_block_dim: int
     max_shared_bytes: int
     max_grid: int
+
+
+def check_number(number: int, available: int, maker: str, arch: str) -> None:
+    """Raise a DeviceError where this process sees no GPU of this number."""
+    if not 0 <= number < available:
+        raise DeviceError(
+            f"expected device to be 0 to {available - 1}, got {number}" if available else f"no {maker} GPU was found",
+            why=f"this process sees {available} {maker} GPU{'s' * (available != 1)}",
+            hint=f"lw.init(arch=lw.{arch}, device=0)" if available else "lw.init(arch=lw.cpu)",
+        )
 
 
 class Allocation:
@@ -112,6 +123,18 @@ class Card(ABC):
     @abstractmethod
     def wait(self) -> None:
         """Wait until everything on this GPU has ended."""
+
+    # ---- what a library may do as well -------------------------------------------------------------------------------
+    def borrow(self, low: int, high: int, owner: HostArray) -> int:
+        """The address by which kernels reach bytes of `owner` in host memory, where they need not be copied; else 0.
+
+        It holds within `borrowing`; the caller has `staging`.
+        """
+        return 0
+
+    def borrowing(self) -> AbstractContextManager[None]:
+        """A time in which host memory may be borrowed, with all the launches that use it."""
+        return nullcontext()
 
     # ---- what all have ---------------------------------------------------------------------------------------------
     def waiting(self) -> str:

@@ -1,4 +1,4 @@
-"""NumPy arguments of a launch on a GPU: copied there, and what the kernel writes copied back.
+"""NumPy arguments of a launch on a GPU: used where they are, or copied there, and what the kernel writes copied back.
 
 What is copied are spans of bytes, each from an array's first to its last element.  Arrays whose spans overlap share
 one, so that on the GPU too they are views of the same memory, with the strides that they have on the host.
@@ -26,6 +26,8 @@ class Span:
     low: int
     high: int
     written: bool
+    owner: HostArray
+    """One of the arrays in it."""
     address: int = 0
 
     @property
@@ -46,7 +48,7 @@ def is_host(view: View) -> bool:
 def spans(arrays: Sequence[View], written: Sequence[bool]) -> list[Span]:
     """The spans of the arrays in host memory, overlapping ones as one, in the order of their addresses."""
     each = [
-        Span(*byte_span(view.owner), writes)
+        Span(*byte_span(view.owner), writes, view.owner)
         for view, writes in zip(arrays, written, strict=True)
         if is_host(view) and view.owner.size
     ]
@@ -63,15 +65,18 @@ def spans(arrays: Sequence[View], written: Sequence[bool]) -> list[Span]:
 @contextmanager
 def staged(card: Card, arrays: Sequence[View], written: Sequence[bool], stream: int) -> Generator[list[View]]:
     """The same arrays on the GPU: filled before, copied back after."""
-    with card.staging, card.current():
+    with card.staging, card.current(), card.borrowing():
         regions = spans(arrays, written)
-        place = card.arena(sum(span.room for span in regions) + ALIGNMENT)
         for span in regions:
+            span.address = card.borrow(span.low, span.high, span.owner)
+        copied = [span for span in regions if not span.address]
+        place = card.arena(sum(span.room for span in copied) + ALIGNMENT)
+        for span in copied:
             span.address = place + span.low % ALIGNMENT
             place += span.room
             card.transfers.upload(span.address, span.bytes, stream)
         yield [_moved(view, regions) for view in arrays]
-        for span in regions:
+        for span in copied:
             if span.written:
                 card.transfers.download(span.bytes, span.address, stream)
         card.wait_stream(stream)

@@ -27,11 +27,13 @@ class Transfers:
     def __init__(self, card: Card) -> None:
         self._card = card
         self._halves = _Half(card), _Half(card)
+        self._turn = 0  # goes on from copy to copy: two small ones in a row need not wait for each other
 
     def _chunks(self, size: int) -> Iterator[tuple[_Half, int, int]]:
         """The buffer, free again, and the start and the end of each piece in turn."""
-        for number, start in enumerate(range(0, size, CHUNK)):
-            half = self._halves[number % 2]
+        for start in range(0, size, CHUNK):
+            half = self._halves[self._turn]
+            self._turn = 1 - self._turn
             self._card.wait_event(half.event)
             yield half, start, min(start + CHUNK, size)
 

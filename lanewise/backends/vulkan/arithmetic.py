@@ -21,6 +21,7 @@ Emit: TypeAlias = Callable[[Code, Op], Id]
 
 # ---- rows of one instruction, by the kind of the first operand: int signed, unsigned, float, bool --------------------
 _BITWISE = {"and": "And", "or": "Or", "xor": "Xor"}
+_ORDER = {"lt": "LessThan", "le": "LessThanEqual", "gt": "GreaterThan", "ge": "GreaterThanEqual"}
 ONE_INSTRUCTION: dict[tuple[str, str], str] = {
     **{(name, kind): f"I{op}" for name, op in {"add": "Add", "sub": "Sub", "mul": "Mul"}.items() for kind in "iu"},
     ("mul", "f"): "FMul",
@@ -36,12 +37,8 @@ ONE_INSTRUCTION: dict[tuple[str, str], str] = {
     ("ne", "b"): "LogicalNotEqual",
     **{("eq", kind): "IEqual" for kind in "iu"},
     **{("ne", kind): "INotEqual" for kind in "iu"},
-    ("eq", "f"): "FOrdEqual",
-    ("ne", "f"): "FUnordNotEqual",
     **{
-        (name, kind): f"{prefix}{op}"
-        for name, op in {"lt": "LessThan", "le": "LessThanEqual", "gt": "GreaterThan", "ge": "GreaterThanEqual"}.items()
-        for kind, prefix in {"i": "S", "u": "U", "f": "FOrd"}.items()
+        (name, kind): f"{prefix}{op}" for name, op in _ORDER.items() for kind, prefix in {"u": "U", "f": "FOrd"}.items()
     },
 }
 GLSL: dict[tuple[str, str], Glsl] = {
@@ -87,6 +84,16 @@ def _float_add(c: Code, op: Op) -> Id:
         if _is_zero_constant(c, literal, negative=False):
             return _plus_zero(c, other, dtype)
     return c.m.emit("FAdd", dtype, a, b, hint=op.result.hint)
+
+
+def _float_equal(c: Code, op: Op) -> Id:
+    """Comparisons with 0 by the bits."""
+    (a, b), dtype = c.values(op), op.operands[0].type
+    for literal, other in ((a, b), (b, a)):
+        if c.m.value_of(literal) == 0:
+            nonzero = c.nonzero(other, dtype)
+            return nonzero if op.opcode == "ne" else c.m("LogicalNot", bool_, nonzero)
+    return c.m("FUnordNotEqual" if op.opcode == "ne" else "FOrdEqual", bool_, a, b)
 
 
 def _float_sub(c: Code, op: Op) -> Id:
@@ -207,6 +214,27 @@ def _integer_fma(c: Code, op: Op) -> Id:
     return c.m("IAdd", op.result.type, c.m("IMul", op.result.type, a, b), addend)
 
 
+# ---- the order of signed integers ------------------------------------------------------------------------------------
+def _signed_order(c: Code, op: Op) -> Id:
+    """Compare; an extended integer and a constant in the shorter type.
+
+    Mesa 22 takes such an operand for unsigned: `i64(-4) < 0` is false there.
+    """
+    values = c.values(op)
+    for place, value in enumerate(values):
+        known = c.m.value_of(values[1 - place])
+        if value in c.extended and known is not None:
+            shorter, source = c.extended[value]
+            constant = int(known) - ((int(known) >> 63) << 64)
+            if not source.lowest <= constant <= source.highest:  # then every value is on one side of it
+                below = (constant > 0) is (place == 0)
+                return c.m.const(below is (op.opcode in ("lt", "le")), bool_)
+            short = c.m.const(constant, source)
+            values = (short, shorter) if place else (shorter, short)
+            break
+    return c.m.emit(f"S{_ORDER[op.opcode]}", op.result.type, *values, hint=op.result.hint)
+
+
 # ---- bool comparisons, as of 0 and 1 ---------------------------------------------------------------------------------
 def _bool_compare(c: Code, op: Op) -> Id:
     a, b = c.values(op)
@@ -220,6 +248,8 @@ def _bool_compare(c: Code, op: Op) -> Id:
 def _cast(c: Code, op: Op) -> Id:
     (value,), source, target = c.values(op), op.operands[0].type, op.result.type
     m = c.m
+    if op.operands[0] in c.low_words:
+        source = u32
     if target.is_bool:
         return c.nonzero(value, source)
     if source.is_bool:
@@ -229,8 +259,27 @@ def _cast(c: Code, op: Op) -> Id:
     if source.is_int:
         return m("ConvertSToF" if source.is_signed else "ConvertUToF", target, value)
     if target.is_float:
+        if source.bits == 64 and target.bits == 16:
+            value = _to_odd(c, value)
         return value if source == target else m("FConvert", target, value)
     return _saturate(c, value, source, target)
+
+
+def _to_odd(c: Code, value: Id) -> Id:
+    """f64 to f32, rounded so that rounding once more, to f16, gives what rounding once would.
+
+    Drivers go from f64 to f16 by way of f32, or to NaN where that overflows.  What is inexact is rounded towards zero
+    and made odd, so it is never mistaken for a tie.
+    """
+    m, f64 = c.m, dtypes.f64
+    nearest = m("FConvert", f32, value)
+    back = m("FConvert", f64, nearest)
+    inexact = m("FUnordNotEqual", bool_, back, value)  # a NaN remains one
+    beyond = m("FOrdGreaterThan", bool_, c.m.glsl(Glsl.FAbs, f64, back), c.m.glsl(Glsl.FAbs, f64, value))
+    bits = m("Bitcast", u32, nearest)
+    bits = m("Select", u32, beyond, m("ISub", u32, bits, m.u32(1)), bits)
+    bits = m("Select", u32, inexact, m("BitwiseOr", u32, bits, m.u32(1)), bits)
+    return m("Bitcast", f32, bits)
 
 
 def _saturate(c: Code, value: Id, source: DType, target: DType) -> Id:
@@ -268,6 +317,24 @@ def halves(c: Code, value: Id) -> tuple[Id, Id]:
 
 def joined(c: Code, low: Id, high: Id, dtype: DType) -> Id:
     return c.m("Bitcast", dtype, c.m("CompositeConstruct", c.m.vector(u32, 2), low, high))
+
+
+def in_word(c: Code, value: Id, dtype: DType) -> Id:
+    """A value of up to 32 bits as a u32, with zeros above; no 16-bit integer is needed for an f16."""
+    if dtype.is_bool:
+        return c.from_bool(value, u32)
+    if dtype.is_float and dtype.bits == 16:
+        return c.m("Bitcast", u32, c.m("CompositeConstruct", c.m.vector(dtype, 2), value, c.m.const(0.0, dtype)))
+    return c.bitcast(value, dtype, u32) if dtype.bits == 32 else c.m("UConvert", u32, value)
+
+
+def out_of_word(c: Code, word: Id, dtype: DType) -> Id:
+    """The value in the low bits of a u32, whatever lies above; a bool is a byte that is not 0."""
+    if dtype.is_bool:
+        return c.nonzero(c.m("BitwiseAnd", u32, word, c.m.u32(0xFF)), u32)
+    if dtype.is_float and dtype.bits == 16:
+        return c.m("CompositeExtract", dtype, c.m("Bitcast", c.m.vector(dtype, 2), word), 0)
+    return c.bitcast(word, u32, dtype) if dtype.bits == 32 else c.m("UConvert", dtype, word)
 
 
 def _word(c: Code, value: Id, dtype: DType) -> Id:
@@ -337,6 +404,8 @@ EXPANDED: dict[str, Emit] = {
 PER_KIND: dict[tuple[str, str], Emit] = {
     ("add", "f"): _float_add,
     ("sub", "f"): _float_sub,
+    ("eq", "f"): _float_equal,
+    ("ne", "f"): _float_equal,
     ("min", "f"): lambda c, op: pick(c, op.result.type, *c.values(op), largest=False),
     ("max", "f"): lambda c, op: pick(c, op.result.type, *c.values(op), largest=True),
     ("abs", "u"): lambda c, op: c.values(op)[0],
@@ -345,5 +414,6 @@ PER_KIND: dict[tuple[str, str], Emit] = {
     **{("fma", kind): _integer_fma for kind in "iu"},
     ("min", "b"): lambda c, op: c.m("LogicalAnd", bool_, *c.values(op)),
     ("max", "b"): lambda c, op: c.m("LogicalOr", bool_, *c.values(op)),
-    **{(name, "b"): _bool_compare for name in ("lt", "le", "gt", "ge")},
+    **{(name, "b"): _bool_compare for name in _ORDER},
+    **{(name, "i"): _signed_order for name in _ORDER},
 }

@@ -16,10 +16,13 @@ from functools import cached_property
 
 from ... import dtypes
 from ...dtypes import u32
+from ...errors import CompileError
 from ...ir import OPCODES, Block, Kernel, Op, Value
 from ...ir.arith import MATH
+from ..gpu.schedule import can_interleave
 from . import lanes, natives
 from .arithmetic import arithmetic
+from .atomics import atomic
 from .code import Code
 from .features import Features, MissingFeature
 from .interface import Interface, describe, reads
@@ -36,6 +39,8 @@ class SpirvModule:
 
     instructions: tuple[Instruction, ...]
     interface: Interface
+    needed: tuple[str, ...]
+    """The features of the device that it uses, by Vulkan's names."""
 
     @cached_property
     def text(self) -> str:
@@ -58,34 +63,41 @@ class SpirvModule:
         return struct.pack(f"<{len(self.words)}I", *self.words)
 
 
-def emit_spirv(kernel: Kernel, features: Features) -> SpirvModule:
+def emit_spirv(kernel: Kernel, features: Features, items: int = 1) -> SpirvModule:
     """The module of a kernel that `passes.prepare` made; float `//` and `%` in it are expanded in place.
 
-    CompileError where the device lacks something: the operation, its type, and the feature.
+    `items` is the number of logical blocks that a thread carries at a time, where the kernel allows it.  CompileError
+    where the device lacks something: the operation, its type, and the feature.
     """
     expand_float_division(kernel)
-    return _Emitter(kernel, features).run()
+    return _Emitter(kernel, features, items if can_interleave(kernel) else 1).run()
 
 
 class _Emitter:
-    def __init__(self, kernel: Kernel, features: Features) -> None:
+    def __init__(self, kernel: Kernel, features: Features, items: int) -> None:
         self.kernel = kernel
+        self.items = items
         self.m = Module(features)
         self.c = Code(kernel, self.m)
         self.read = set(reads(kernel.body))
 
     def run(self) -> SpirvModule:
         m, kernel = self.m, self.kernel
-        interface = describe(kernel)
-        self.model()
-        self.memories = Memories(self.c)
+        interface = describe(kernel, self.items)
+        try:
+            self.model()
+            self.memories = Memories(self.c)
+        except MissingFeature as missing:  # for what no operation asks, such as a scalar's type
+            what = f"{kernel.name} cannot be compiled for Vulkan"
+            raise CompileError(what, loc=kernel.loc, why=str(missing)) from None
         self.table = self.operations()
-        self.block(kernel.body)
+        self.blocks()
         m.mode(ExecutionMode.LocalSize, interface.local_size, 1, 1)
         self.float_controls()
         if m.features.maximal_reconvergence:
             m.mode(ExecutionMode.MaximallyReconvergesKHR)
-        return SpirvModule(tuple(m.finish(interface.entry_point)), interface)
+            m.need("shaderMaximalReconvergence")
+        return SpirvModule(tuple(m.finish(interface.entry_point)), interface, m.needed)
 
     def model(self) -> None:
         """What every kernel needs."""
@@ -121,11 +133,11 @@ class _Emitter:
             "lane": lambda op: self.c.lane(),
             "subgroup_id": lambda op: self.c.subgroup_id(),
             "block_idx": self.block_idx,
-            "num_blocks": lambda op: self.as_index(memories.arguments.num_blocks, op),
+            "num_blocks": lambda op: self.as_index(memories.arguments.pushed("num_blocks"), op),
             "clock": self.clock,
             "load": memories.load,
             "store": memories.store,
-            "atomic": memories.atomic,
+            "atomic": lambda op: atomic(memories, op),
             "block.barrier": memories.barrier,
             "subgroup.barrier": memories.subgroup_barrier,
             "fence": memories.fence,
@@ -165,14 +177,56 @@ class _Emitter:
         return self.as_index(self.memories.arguments.extent(op.attrs["mem"], op.attrs["axis"]), op)
 
     def block_idx(self, op: Op) -> Id:
-        """The dispatch's first block and the group's number: a group is one block."""
-        index = self.kernel.index_type
-        group = self.c.resize(self.c.block_idx(), u32, index)
-        return self.as_index(self.m("IAdd", index, group, self.memories.arguments.first_block), op)
+        return self.as_index(self.block_number, op)
 
     def clock(self, op: Op) -> Id:
         self.m.require(Capability.ShaderClockKHR)
         return self.m("ReadClockKHR", dtypes.u64, self.c.scope(Scope.Subgroup))
+
+    # ---- the launch's blocks -----------------------------------------------------------------------------------------
+    def blocks(self) -> None:
+        """All blocks of the thread's group, as `interface` says which they are."""
+        first, index = self.memories.arguments.pushed("first_block"), self.kernel.index_type
+        if self.items == 1:
+            self.side_by_side([self.m("IAdd", index, first, self.c.resize(self.c.group(), u32, index))])
+            return
+        end, items = self.memories.arguments.pushed("end_block"), self.m.const(self.items, index)
+        rest = self.m("UMod", index, self.m("ISub", index, end, first), items)
+        whole = self.m("ISub", index, end, rest)
+        self.strided(first, whole, self.items)
+        self.strided(whole, end, 1)
+
+    def strided(self, first: Id, end: Id, items: int) -> None:
+        """The group's share of these blocks, `items` at a time."""
+        m, index, step = self.m, self.kernel.index_type, self.m.const(items, self.kernel.index_type)
+
+        def scaled(count: Id) -> Id:
+            wide = self.c.resize(count, u32, index)
+            return wide if items == 1 else m("IMul", index, wide, step)
+
+        variable = m.variable(m.type(index), "block_var")
+        m.do("Store", variable, m("IAdd", index, first, scaled(self.c.group())))
+        number = Id()
+
+        def test() -> Id:
+            nonlocal number
+            number = m.emit("Load", index, variable, hint="block")
+            return m("ULessThan", dtypes.bool_, number, end)  # the step may have passed 2**31, but not 2**32
+
+        def body() -> None:
+            self.side_by_side([number, *(m("IAdd", index, number, m.const(k, index)) for k in range(1, items))])
+            m.do("Store", variable, m("IAdd", index, number, scaled(self.c.num_groups())))
+
+        self.c.loop(test, body)
+
+    def side_by_side(self, numbers: Sequence[Id]) -> None:
+        """The blocks of these numbers, operation by operation; what has control flow follows block by block."""
+        known = self.c.ids
+        items = [(number, dict(known)) for number in numbers]
+        for op in self.kernel.body.ops:
+            for self.block_number, self.c.ids in items:
+                self.op(op)
+        self.c.ids = known
 
     # ---- control flow ------------------------------------------------------------------------------------------------
     def block(self, block: Block) -> None:
@@ -214,27 +268,22 @@ class _Emitter:
 
     def loop_(self, op: Op) -> None:
         """The flag is tested once, at the end of `before`; what `before` forwards is stored for those who leave."""
-        m, (before, after) = self.m, op.regions
+        before, after = op.regions
         args, results = self.outgoing(before.args), self.outgoing(op.results)
         self.save(args, before.args, op.operands)
-        head, test, body, on, merge = Id("loop"), Id("test"), Id("body"), Id("continue"), Id("endloop")
-        m.do("Branch", head)
-        m.label(head)
-        m.do("LoopMerge", merge, on, Control.NONE)
-        m.do("Branch", test)
-        m.label(test)
-        self.restore(args)
-        self.block(before)
         go_on, *forwarded = before.yields
-        self.save(results, op.results, forwarded)
-        m.do("BranchConditional", self.c.ids[go_on], body, merge)
-        m.label(body)
-        for arg, value in zip(after.args, forwarded, strict=True):
-            self.c.ids[arg] = self.c.ids[value]
-        self.block(after)
-        self.save(args, before.args, after.yields)
-        m.do("Branch", on)
-        m.label(on)
-        m.do("Branch", head)
-        m.label(merge)
+
+        def test() -> Id:
+            self.restore(args)
+            self.block(before)
+            self.save(results, op.results, forwarded)
+            return self.c.ids[go_on]
+
+        def body() -> None:
+            for arg, value in zip(after.args, forwarded, strict=True):
+                self.c.ids[arg] = self.c.ids[value]
+            self.block(after)
+            self.save(args, before.args, after.yields)
+
+        self.c.loop(test, body)
         self.restore(results)

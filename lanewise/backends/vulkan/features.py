@@ -64,6 +64,43 @@ FULL = replace(
 """A device that has everything; no real one is needed to look at its code."""
 
 
+_LAVAPIPE = replace(
+    TYPICAL,
+    float64=True,
+    buffer_int64_atomics=True,
+    shared_int64_atomics=True,
+    buffer_float32_atomic_add=True,
+    shared_float32_atomic_add=True,
+    shader_clock=True,
+    signed_zero_inf_nan_preserve=frozenset({16, 32, 64}),
+    rounding_mode_rte=frozenset({16, 32, 64}),
+)
+PRESETS: dict[str, Features] = {
+    "full": FULL,
+    "typical": TYPICAL,
+    "lavapipe22": _LAVAPIPE,
+    "lavapipe25": replace(
+        _LAVAPIPE,
+        subgroup_clustered=True,
+        subgroup_rotate=True,
+        subgroup_rotate_clustered=True,
+        maximal_reconvergence=True,
+    ),
+    "swiftshader": replace(
+        TYPICAL,
+        int8=False,
+        int16=False,
+        int64=False,
+        float16=False,
+        storage8=False,
+        storage16=False,
+        signed_zero_inf_nan_preserve=frozenset({16, 32, 64}),
+    ),
+}
+"""Devices to write code for where there is none: everything, nearly every GPU, and the drivers that run on a CPU (of
+Mesa 22 and 25, and SwiftShader) as they describe themselves."""
+
+
 class MissingFeature(Exception):
     """The device lacks a feature; whoever knows the operation turns it into an error with the user's line."""
 

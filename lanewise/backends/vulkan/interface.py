@@ -1,7 +1,12 @@
 """What a kernel and its launch agree on: the argument block's slots, the push constants, the group's size.
 
 The argument block lies in device memory, in 8-byte slots: for each memory its address, its extents, its strides in
-elements; then the scalars, each in the low bytes of its slot.  The push constants are three such slots.
+elements; then the scalars, each in the low bytes of its slot.  The push constants are four such slots.
+
+A module whose threads carry one logical block (`items` is 1) has a group for each block: group g of a dispatch runs
+block `first_block + g`, and `end_block` is not read.  One whose threads carry several takes any number of groups, which
+share out the blocks from `first_block` to `end_block`: group g runs `items` blocks from `first_block + items * g`, then
+those `items * groups` further on, ...
 """
 
 from __future__ import annotations
@@ -12,13 +17,15 @@ from dataclasses import dataclass
 from ... import dtypes
 from ...dtypes import DType
 from ...ir import Array, Block, Kernel, Op, Value
+from .arithmetic import out_of_word
 from .code import Code
 from .spirv import Id, MemoryAccess, StorageClass
 
 SLOT = 8
-PUSH_CONSTANTS = ("arguments", "first_block", "num_blocks")
-"""The address of the argument block; the first block of this dispatch and the blocks of the whole launch, of the
-kernel's index type: a grid with more blocks than a dispatch may have groups is run by several dispatches."""
+PUSH_CONSTANTS = ("arguments", "first_block", "num_blocks", "end_block")
+"""The address of the argument block; the first block of this dispatch, the blocks of the whole launch, the block after
+this dispatch's last one, these three of the kernel's index type.  A grid with more blocks than a dispatch may have
+groups is run by several dispatches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,10 @@ class Interface:
     argument_slots: int
     arguments: tuple[str, ...]
     """The name of every slot of the argument block: `a`, `a.extent0`, `a.stride0`, `n`."""
+    regular: bool
+    """Whether it is for blocks in which every thread has an item, or for all."""
+    items: int
+    """Logical blocks that a thread carries at a time."""
     push_constants: tuple[str, ...] = PUSH_CONSTANTS
 
     @property
@@ -54,14 +65,15 @@ def slots(kernel: Kernel) -> dict[tuple[str, object, int], int]:
     return {key: number for number, key in enumerate(keys)}
 
 
-def describe(kernel: Kernel) -> Interface:
+def describe(kernel: Kernel, items: int) -> Interface:
     names: list[str] = []
     for (what, whose, axis), number in slots(kernel).items():
         if isinstance(whose, Array):
-            names.append(whose.name if what == "address" else f"{whose.name}.{what}{axis}")
+            name = whose.name if what == "address" else f"{whose.name}.{what}{axis}"
         else:
             assert isinstance(whose, Value)
-            names.append(whose.hint or f"slot{number}")
+            name = whose.hint or f"slot{number}"
+        names.append(f"{name}.slot{number}" if name in names else name)
     return Interface(
         kernel=kernel.name,
         entry_point="main",
@@ -71,6 +83,8 @@ def describe(kernel: Kernel) -> Interface:
         index_type=kernel.index_type,
         argument_slots=len(names),
         arguments=tuple(names),
+        regular=kernel.regular,
+        items=items,
     )
 
 
@@ -92,7 +106,7 @@ class Arguments:
                 assert isinstance(whose, Value)
                 types.append(m.type(_slot_type(whose.type)))
         self._loaded: dict[tuple[str, object, int], Id] = {}
-        pushed: list[tuple[int, Id]] = [(SLOT, index), (2 * SLOT, index)]
+        pushed = [(SLOT * number, index) for number in range(1, len(PUSH_CONSTANTS))]
         if wanted:
             block = m.struct([(SLOT * number, t) for (number, _), t in zip(wanted, types, strict=True)], "Arguments")
             pointer = m.pointer(StorageClass.PhysicalStorageBuffer, block)
@@ -113,27 +127,15 @@ class Arguments:
 
     def _scalar(self, word: Id, dtype: DType) -> Id:
         """The value of a scalar from its slot; narrow ones lie in the low bytes of a word."""
-        m = self.code.m
-        if dtype.is_bool:
-            low = m("BitwiseAnd", dtypes.u32, word, m.u32(0xFF))
-            return m("INotEqual", dtypes.bool_, low, m.u32(0))
-        if dtype.bits >= 32:
-            return word
-        if dtype.is_float:
-            return m("CompositeExtract", dtype, m("Bitcast", m.vector(dtype, 2), word), 0)
-        return m("UConvert", dtype, word)
+        return word if dtype.bits >= 32 else out_of_word(self.code, word, dtype)
 
     def _push_constant(self, member: int) -> Id:
         m, t = self.code.m, self._pushed[member]
         return m("Load", t, m("AccessChain", m.pointer(StorageClass.PushConstant, t), self._push, m.u32(member)))
 
-    @property
-    def first_block(self) -> Id:
-        return self._push_constant(len(self._pushed) - 2)
-
-    @property
-    def num_blocks(self) -> Id:
-        return self._push_constant(len(self._pushed) - 1)
+    def pushed(self, name: str) -> Id:
+        """One of the push constants of the index type."""
+        return self._push_constant(PUSH_CONSTANTS.index(name) - len(PUSH_CONSTANTS) + len(self._pushed))
 
     def address(self, mem: Array) -> Id:
         return self._loaded["address", mem, 0]

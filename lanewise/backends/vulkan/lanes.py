@@ -12,7 +12,7 @@ from ... import dtypes
 from ...dtypes import DType, bool_, u32
 from ...ir import Op
 from ...simt.primitives import lane_map
-from .arithmetic import halves, joined
+from .arithmetic import halves, in_word, joined, out_of_word
 from .code import Code
 from .spirv import Capability, Id, Scope, StorageClass
 
@@ -29,7 +29,6 @@ def _moved(c: Code, value: Id, dtype: DType, shuffle: _Shuffle) -> Id:
     Hardware moves words too, so nothing is lost; and no shuffle needs shaderSubgroupExtendedTypes, or meets what a
     driver makes of a 64-bit one (Mesa 22 crashes).
     """
-    m = c.m
     if dtype.bits == 64:
         low, high = halves(c, value)
         return joined(c, shuffle(u32, low), shuffle(u32, high), dtype)
@@ -37,11 +36,7 @@ def _moved(c: Code, value: Id, dtype: DType, shuffle: _Shuffle) -> Id:
         return c.nonzero(shuffle(u32, c.from_bool(value, u32)), u32)
     if dtype.bits == 32:
         return shuffle(dtype, value)
-    if dtype.is_float:  # a pair of halves is a word, without any 16-bit integer
-        pair = m.vector(dtype, 2)
-        word = m("Bitcast", u32, m("CompositeConstruct", pair, value, value))
-        return m("CompositeExtract", dtype, m("Bitcast", pair, shuffle(u32, word)), 0)
-    return m("UConvert", dtype, shuffle(u32, m("UConvert", u32, value)))
+    return out_of_word(c, shuffle(u32, in_word(c, value, dtype)), dtype)
 
 
 def _group(c: Code, name: str, capability: Capability, *operands: Id) -> _Shuffle:
@@ -95,6 +90,7 @@ def _rotate(c: Code, value: Id, dtype: DType, amount: int, log2_size: int) -> Id
     m, features, size = c.m, c.m.features, 1 << log2_size
     whole = size == c.kernel.subgroup_size
     if features.subgroup_rotate and (whole or features.subgroup_rotate_clustered):
+        m.need("shaderSubgroupRotate" if whole else "shaderSubgroupRotateClustered")
         operands = [m.u32(amount % size)] if whole else [m.u32(amount % size), m.u32(size)]
         return _moved(c, value, dtype, _group(c, "RotateKHR", Capability.GroupNonUniformRotateKHR, *operands))
     mine = m("IAdd", u32, c.lane(), m.u32(amount % size))
@@ -144,6 +140,8 @@ def ballot(c: Code, op: Op) -> Id:
     m.require(Capability.GroupNonUniformBallot)
     bits = m("GroupNonUniformBallot", m.vector(u32, 4), c.scope(Scope.Subgroup), *c.values(op))
     low = m("CompositeExtract", u32, bits, 0)
+    if op.result in c.low_words:
+        return low
     if c.kernel.subgroup_size <= 32:
         return m.emit("UConvert", dtypes.u64, low, hint=op.result.hint)
     return joined(c, low, m("CompositeExtract", u32, bits, 1), dtypes.u64)

@@ -54,6 +54,7 @@ class Module:
     def __init__(self, features: Features) -> None:
         self.features = features
         self._capabilities: dict[Capability, None] = {}
+        self._needed: dict[str, None] = {}
         self._extensions: dict[str, None] = {}
         self._modes: list[tuple[ExecutionMode, tuple[int, ...]]] = []
         self._decorations: list[Instruction] = []
@@ -73,11 +74,22 @@ class Module:
     def require(self, capability: Capability) -> None:
         """Declare a capability, with its extension; MissingFeature where the device lacks it."""
         need = NEEDS.get(capability)
-        if need is not None and not getattr(self.features, need.field):
-            raise MissingFeature(f"the device has no {need.vulkan}")
+        if need is not None:
+            if not getattr(self.features, need.field):
+                raise MissingFeature(f"the device has no {need.vulkan}")
+            self._needed[need.vulkan] = None
         self._capabilities[capability] = None
         if capability in EXTENSIONS:
             self._extensions[EXTENSIONS[capability]] = None
+
+    def need(self, feature: str) -> None:
+        """Note a feature of the device, by Vulkan's name, that is no capability's alone."""
+        self._needed[feature] = None
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Vulkan's names of the features that the module uses."""
+        return tuple(sorted(self._needed))
 
     def mode(self, mode: ExecutionMode, *literals: int) -> None:
         self._modes.append((mode, literals))

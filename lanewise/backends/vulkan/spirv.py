@@ -71,6 +71,7 @@ class Decoration(IntEnum):
 
 
 class BuiltIn(IntEnum):
+    NumWorkgroups = 24
     WorkgroupId = 26
     SubgroupId = 40
     SubgroupLocalInvocationId = 41

@@ -1,0 +1,147 @@
+"""Pipelines: a program's kernels as SPIR-V, and what the driver makes of it, both kept on disk."""
+
+from __future__ import annotations
+
+import ctypes
+
+from ...cache import Entry, fetch
+from ...errors import DeviceError
+from ...ir import Program, to_text
+from ..gpu.launch import Part
+from . import structures as vk
+from .card import VulkanCard
+from .launch import Function, VulkanSend
+
+_COMPUTE_STAGE = 0x20
+_FULL_SUBGROUPS = 2  # VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
+
+
+class SpirvCompiler:
+    """From programs to functions and launches on one device, with one subgroup size."""
+
+    def __init__(self, card: VulkanCard, subgroup_size: int) -> None:
+        self.card = card
+        self._size = subgroup_size
+        self._layouts: dict[int, int] = {}
+
+    def function(self, program: Program, number: int, *, regular: bool) -> Function:
+        """One variant of the `number`-th parallel loop, from the disk cache where it was compiled before."""
+        facts = self.card.facts
+        flags = f"{number} {'regular' if regular else 'general'}"
+        # The driver's part is good for this driver on this device alone.
+        driver = f"{facts.device.name} {facts.driver} {facts.header.hex()}"
+        target = f"W={self._size} {driver} {facts.features} {self.card.limits}"
+        made: list[int] = []
+
+        def build() -> Entry:
+            code = self._compile(program, number, regular=regular)
+            pipeline, kept = self._pipeline(code, b"")
+            made.append(pipeline)
+            return Entry(code.code + kept, code.header)
+
+        entry = fetch((to_text(program), flags, target), build)
+        header = entry.header
+        return Function(
+            made[0] if made else self._pipeline(entry, entry.code[header["spirv_bytes"] :])[0],
+            self._layout(8 * len(header["pushed"])),
+            header["name"],
+            header["threads"],
+            tuple(header["pushed"]),
+            header["shared_bytes"],
+            header["items"],
+            header["waves"],
+        )
+
+    def send(self, part: Part, block: bytes, stream: int) -> VulkanSend:
+        if stream:
+            raise DeviceError(
+                f"kernel {part.loop.name}: expected no stream, got {stream:#x}",
+                why="a Vulkan device runs launches in the order of the calls, in the one queue that lanewise has",
+                hint="leave stream out",
+            )
+        return VulkanSend(self.card, part, block)
+
+    def source(self, program: Program) -> str:
+        """SPIR-V's text, a module a kernel."""
+        from .source import modules
+
+        made = modules(program, self.card.facts.features, self.card.limits.max_shared_bytes)
+        return "\n".join(module.text for module in made)
+
+    def _compile(self, program: Program, number: int, *, regular: bool) -> Entry:
+        from ...passes import prepare  # a process that finds its kernels on disk needs none of these
+        from ..gpu.schedule import ONE_BY_ONE, schedule
+        from .emit import emit_spirv
+        from .natives import natives_of
+
+        facts, limit = self.card.facts, self.card.limits.max_shared_bytes
+        natives = natives_of(facts.features, program.subgroup_size)
+        kernel = prepare(program, number, regular=regular, natives=natives, max_shared_bytes=limit)
+        # A CPU's lanes wait for no memory that several blocks a thread would hide.
+        chosen = ONE_BY_ONE if facts.is_cpu else schedule(kernel)
+        module = emit_spirv(kernel, facts.features, chosen.items)
+        interface = module.interface
+        header = {
+            "name": program.name,
+            "entry": interface.entry_point,
+            "threads": interface.local_size,
+            "items": interface.items,
+            "waves": chosen.waves,
+            "shared_bytes": interface.shared_bytes,
+            "pushed": list(interface.push_constants),
+            "spirv_bytes": len(module.bytes),
+        }
+        return Entry(module.bytes, header)
+
+    # ---- the driver's part -------------------------------------------------------------------------------------------
+    def _layout(self, push_bytes: int) -> int:
+        """The pipeline layout with so many bytes of push constants and nothing else."""
+        if push_bytes not in self._layouts:
+            pushed = vk.PushConstantRange(stages=_COMPUTE_STAGE, size=push_bytes)
+            info = vk.PipelineLayoutCreateInfo(rangeCount=1, ranges=vk.address(pushed))
+            self._layouts[push_bytes] = self.card.functions.create("PipelineLayout", info)
+        return self._layouts[push_bytes]
+
+    def _cache(self, data: bytes) -> int:
+        """A VkPipelineCache with what another process left, where it was this driver's."""
+        if data.startswith(self.card.facts.header):
+            known = ctypes.create_string_buffer(data, len(data))
+            info = vk.PipelineCacheCreateInfo(size=len(data), data=vk.address(known))
+            try:
+                return self.card.functions.create("PipelineCache", info)
+            except DeviceError:
+                pass  # the driver does without
+        return self.card.functions.create("PipelineCache", vk.PipelineCacheCreateInfo())
+
+    def _pipeline(self, code: Entry, known: bytes) -> tuple[int, bytes]:
+        """A pipeline, and what the driver wants to be kept for the next time."""
+        functions = self.card.functions
+        name, threads = code.header["name"], code.header["threads"]
+        doing = f"kernel {name}: the driver cannot compile it for blocks of {threads} threads"
+        size = code.header["spirv_bytes"]
+        words = ctypes.create_string_buffer(code.code[:size], size)
+        info = vk.ShaderModuleCreateInfo(size=size, code=vk.address(words))
+        module = functions.create("ShaderModule", info)
+        cache = self._cache(known)
+        try:
+            required = vk.RequiredSubgroupSize(size=self._size)
+            stage = vk.ShaderStageCreateInfo(stage=_COMPUTE_STAGE, module=module, name=code.header["entry"].encode())
+            facts = self.card.facts
+            if facts.full_subgroups:
+                stage.flags = _FULL_SUBGROUPS
+            if facts.requires_size(self._size, threads):
+                stage.pNext = vk.address(required)
+            layout = self._layout(8 * len(code.header["pushed"]))
+            info = vk.ComputePipelineCreateInfo(stage=stage, layout=layout, baseIndex=-1)
+            return functions.create_pipeline(cache, info, doing), self._cache_data(cache)
+        finally:
+            functions.destroy("PipelineCache", cache)
+            functions.destroy("ShaderModule", module)
+
+    def _cache_data(self, cache: int) -> bytes:
+        functions, device = self.card.functions, self.card.handle
+        size = ctypes.c_size_t()
+        functions.call("GetPipelineCacheData", device, cache, ctypes.byref(size), None)
+        data = ctypes.create_string_buffer(max(size.value, 1))
+        functions.call("GetPipelineCacheData", device, cache, ctypes.byref(size), data)
+        return data.raw[: size.value]
