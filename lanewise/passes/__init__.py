@@ -21,10 +21,11 @@ def prepare(
     number: int,
     *,
     regular: bool,
+    aligned: bool = True,
     natives: Natives = (),
     expansions: Mapping[str, Expansion] | None = None,
     max_shared_bytes: int = 1 << 16,
 ) -> Kernel:
     """The `number`-th parallel loop of a program, in convergent form and in primitives (and the backend's natives)."""
-    kernel = outline(program, number, regular=regular)
+    kernel = outline(program, number, regular=regular, aligned=aligned)
     return layout(fold(expand(converge(kernel), natives, expansions)), max_shared_bytes)

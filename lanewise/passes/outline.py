@@ -54,8 +54,11 @@ def _rebuildable(program: Program) -> dict[Value, Op]:
     return {op.result: op for op in program.body.ops if op.opcode in ("const", "extent", "undef")}
 
 
-def outline(program: Program, number: int, *, regular: bool) -> Kernel:
-    """The `number`-th parallel loop of a program, in one of its two variants."""
+def outline(program: Program, number: int, *, regular: bool, aligned: bool = True) -> Kernel:
+    """The `number`-th parallel loop of a program, in one of its two variants.
+
+    `aligned`: regular code runs only where rows are whole subgroups, not wherever a subgroup lies within one row.
+    """
     loop = parallel_loops(program)[number]
     (region,) = loop.regions
     block_dim: int = loop.attrs["block_dim"]
@@ -69,7 +72,7 @@ def outline(program: Program, number: int, *, regular: bool) -> Kernel:
         if value in rebuilt and value not in names:
             b.append(clone_op(rebuilt[value], names))
     extents = tuple(names[v] for v in loop.operands)
-    exists = _prologue(b, extents, region.args, names, program.index_type, regular=regular)
+    exists = _prologue(b, extents, region.args, names, program.index_type, regular=regular, aligned=aligned)
     for op in region.ops:
         b.append(clone_op(op, names))
     return Kernel(
@@ -95,6 +98,7 @@ def _prologue(
     index_type: dtypes.DType,
     *,
     regular: bool,
+    aligned: bool,
 ) -> Value | None:
     """Emit the item's indices, bound in `names`; the mask of the lanes that exist, or None in the regular variant."""
     width = b.subgroup_size
@@ -105,9 +109,9 @@ def _prologue(
     here = first if regular else b("add", first, lane, nowrap=True)
     found: list[Value] = []
     for extent in reversed(extents[1:]):
-        # Regular code runs where rows are whole subgroups, so these begin at a multiple of W.
-        aligned = {"multiple": width} if regular and not found and not b.block_dim % width else {}
-        found.append(b("mod", here, extent, **aligned))
+        # Where rows are whole subgroups, those begin at a multiple of W.
+        known = {"multiple": width} if regular and aligned and not found and not b.block_dim % width else {}
+        found.append(b("mod", here, extent, **known))
         here = b("floordiv", here, extent)
     found.append(here)
     if regular:

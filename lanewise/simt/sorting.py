@@ -1,32 +1,26 @@
-"""Bitonic sorts within a subgroup or its tiles.
+"""Bitonic sorts within a subgroup or its tiles, by the network of `network.py`.
 
-The network is fixed: for runs of 2, 4 ... size lanes, pairs l, l ^ d with d = run/2 ... 1 meet, and the lower lane
-keeps the smaller pair, or the larger where the run's bit of l is set.  Both lanes of a pair evaluate the same
-comparison, "is what the keeper of the larger has less than what the keeper of the smaller has?", so that whatever the
-keys are, NaN included, they agree: either both swap or neither does.  Lanes that are not active sort behind all others.
+Both lanes of a pair evaluate the same comparison, "is what the keeper of the larger has less than what the keeper of
+the smaller has?", so that whatever the keys are, NaN included, they agree: either both swap or neither does.  Lanes
+that are not active sort behind all others.  What fits into one integer is sorted as one (`packed.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
 from .. import dtypes
 from ..dtypes import DType
-from ..ir import Builder, Value
+from ..ir import Builder, Op, Value
 from ..ir.opcodes import Level, always, same
 from . import emit, folds, trees
 from .folds import Leaves
+from .network import keeps_large, network
 from .op import CROSS_LANE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs
+from .packed import Exchange, by_comparison, sort_packed, width
 from .trees import Values
-
-
-def network(log2_size: int) -> Iterator[tuple[int, int]]:
-    """The steps of the network: (run, distance)."""
-    for stage in range(1, log2_size + 1):
-        for step in reversed(range(stage)):
-            yield 1 << stage, 1 << step
 
 
 # ---- meaning ------------------------------------------------------------------------------------------------------
@@ -62,28 +56,17 @@ def _emit_less(b: Builder, x: Values, y: Values) -> Value:
     return less
 
 
-def _has(b: Builder, mine: Value, bit: int) -> Value:
-    return emit.is_nonzero(b, b.and_(mine, b.i32(bit)))
-
-
-def _expand_sort(b: Builder, active: Value | None, pairs: Values, log2_size: int) -> Values:
-    """`absent`, true in lanes that are not active, is carried along as the last of the leaves."""
-    size, mine = 1 << log2_size, emit.lane_in_tile(b, log2_size)
-    count = len(pairs)
+def expand_sort(b: Builder, active: Value | None, pairs: Values, log2_size: int) -> Values:
+    """Of values of any type and number.  `absent`, true in lanes that are not active, goes along as the last leaf."""
+    size, mine, count = 1 << log2_size, emit.lane_in_tile(b, log2_size), len(pairs)
     carried = pairs if active is None else (*pairs, b.not_(active))
-    exact = active is None and all(v.type.is_int for v in pairs)
     for run, distance in network(log2_size):
-        keeps_large = _has(b, mine, distance)
-        if run < size:
-            keeps_large = b("xor", keeps_large, _has(b, mine, run))
+        keeper = keeps_large(b, run, distance, log2_size)
         other = trees.each(carried, lambda v, d=distance: emit.permute(b, v, "xor", d, log2_size))
-        if exact:  # what is neither less nor greater is the same, and may be exchanged
-            swap = b("xor", _emit_less(b, other, carried), keeps_large)
-        else:
-            large, small = trees.choose(b, keeps_large, carried, other), trees.choose(b, keeps_large, other, carried)
-            swap = _emit_less(b, large[:count], small[:count])
-            if active is not None:
-                swap = b.and_(b.not_(large[-1]), b.or_(small[-1], swap))
+        large, small = trees.choose(b, keeper, carried, other), trees.choose(b, keeper, other, carried)
+        swap = _emit_less(b, large[:count], small[:count])
+        if active is not None:
+            swap = b.and_(b.not_(large[-1]), b.or_(small[-1], swap))
         carried = trees.choose(b, swap, other, carried)
     pairs = carried[:count]
     if active is None:
@@ -94,13 +77,38 @@ def _expand_sort(b: Builder, active: Value | None, pairs: Values, log2_size: int
     return trees.each(pairs, lambda v: emit.gather(b, v, source))
 
 
+def _expand(
+    b: Builder,
+    active: Value | None,
+    pairs: Values,
+    log2_size: int,
+    exchange: Exchange = by_comparison,
+    widest: int = 64,
+) -> Values:
+    def usually() -> Values:
+        return expand_sort(b, active, pairs, log2_size)
+
+    if active is not None or not log2_size or width(pairs) > widest:
+        return usually()
+    return sort_packed(b, pairs, log2_size, usually, exchange)
+
+
+def expansions(exchange: Exchange, widest: int) -> dict[str, Callable[[Builder, Op, Value | None, Values], Values]]:
+    """Expansions as a backend wants them: how integers are exchanged, and how many bits they may have."""
+
+    def expand(b: Builder, op: Op, active: Value | None, pairs: Values) -> Values:
+        return _expand(b, active, pairs, op.attrs["log2_size"], exchange, widest)
+
+    return dict.fromkeys(("subgroup.bitonic_sort", "subgroup.bitonic_sort_kv"), expand)
+
+
 # ---- declarations -------------------------------------------------------------------------------------------------
 def _declare(name: str, params: tuple[Param, ...], infer: Callable[..., tuple[DType, ...]], doc: str) -> None:
     def meaning(lanes: Lanes, *pairs: Arr, log2_size: int) -> Leaves:
         return _sort(lanes, pairs, log2_size)
 
     def expand(b: Builder, active: Value | None, /, *pairs: Value, log2_size: int) -> Values:
-        return _expand_sort(b, active, pairs, log2_size)
+        return _expand(b, active, pairs, log2_size)
 
     declare(
         SimtOp(

@@ -27,7 +27,7 @@ from .frames import SHARED_BYTES, suspends
 from .host import default_threads, host
 from .jit import Linked, jit
 from .parked import BLOCKS, FUNCTION, JOB_WORDS, NEXT, RUNNING, THREADS
-from .sorting import SORTS
+from .sorting import sorts
 
 MAX_BLOCK_DIM = 4096
 
@@ -150,7 +150,8 @@ class _Loop:
             self._program,
             self._number,
             regular=regular,
-            expansions=SORTS if host().wide_order else None,
+            aligned=False,  # a row may begin anywhere: `driver` asks only that a subgroup lies within one
+            expansions=sorts(host()),
             max_shared_bytes=SHARED_BYTES,
         )
 

@@ -6,10 +6,13 @@ ClusteredReduce, and no scan.  A lane that is left out takes part with the ident
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ...ir import Op
+from ...passes import Expansion
 from ...simt.algebra import MONOIDS
+from ...simt.packed import by_comparison
+from ...simt.sorting import expansions
 from .code import Code
 from .features import Features
 from .spirv import Capability, GroupOperation, Id, Scope
@@ -48,6 +51,11 @@ def natives_of(features: Features, subgroup_size: int) -> Callable[[Op], bool]:
         return whole or (group is GroupOperation.Reduce and features.subgroup_clustered)
 
     return keeps
+
+
+def expansions_of(features: Features) -> Mapping[str, Expansion]:
+    """Sorts by integers that the device has."""
+    return expansions(by_comparison, widest=64 if features.int64 else 32)
 
 
 def fold(c: Code, op: Op) -> Id:

@@ -72,11 +72,14 @@ class SpirvCompiler:
         from ...passes import prepare  # a process that finds its kernels on disk needs none of these
         from ..gpu.schedule import ONE_BY_ONE, schedule
         from .emit import emit_spirv
-        from .natives import natives_of
+        from .natives import expansions_of, natives_of
 
         facts, limit = self.card.facts, self.card.limits.max_shared_bytes
         natives = natives_of(facts.features, program.subgroup_size)
-        kernel = prepare(program, number, regular=regular, natives=natives, max_shared_bytes=limit)
+        expansions = expansions_of(facts.features)
+        kernel = prepare(
+            program, number, regular=regular, natives=natives, expansions=expansions, max_shared_bytes=limit
+        )
         # A CPU's lanes wait for no memory that several blocks a thread would hide.
         chosen = ONE_BY_ONE if facts.is_cpu else schedule(kernel)
         module = emit_spirv(kernel, facts.features, chosen.items)

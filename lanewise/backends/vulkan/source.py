@@ -11,7 +11,7 @@ from ...passes import parallel_loops, prepare
 from ..engine import Properties, View
 from .emit import SpirvModule, emit_spirv
 from .features import PRESETS, Features
-from .natives import natives_of
+from .natives import expansions_of, natives_of
 
 MAX_BLOCK_DIM = 1024
 MAX_SHARED_BYTES = 32 << 10
@@ -60,7 +60,14 @@ def modules_of_loops(program: Program, features: Features, max_shared_bytes: int
     natives = natives_of(features, program.subgroup_size)
 
     def module(number: int, *, regular: bool) -> SpirvModule:
-        kernel = prepare(program, number, regular=regular, natives=natives, max_shared_bytes=max_shared_bytes)
+        kernel = prepare(
+            program,
+            number,
+            regular=regular,
+            natives=natives,
+            expansions=expansions_of(features),
+            max_shared_bytes=max_shared_bytes,
+        )
         return emit_spirv(kernel, features)
 
     return [
