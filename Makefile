@@ -49,6 +49,7 @@ isa: $(VENV)/.test
 test-isa: $(VENV)/.test
 	LANEWISE_TEST_ARCHES="$(addprefix isa:,$(ISA) $(ISA_TOO))" $(BIN)/pytest -p no:cacheprovider -n auto --dist worksteal \
 	    $(OPS) tests/test_control_flow.py tests/test_language.py -k 'not debug'
+	for target in $(ISA) $(ISA_TOO); do $(BIN)/python -m tests.amdgpu.every_operation $${target%:*} $${target#*:} all || exit; done
 
 # Vulkan on the CPU, each driver and subgroup size in a process of its own, as the environment chooses them: what the
 # devices are is told in .ci/vulkan.  With LANEWISE_REQUIRE=vulkan one that is missing is a failure.  Debian's validation
