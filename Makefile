@@ -55,7 +55,7 @@ test-isa: $(VENV)/.test
 # devices are is told in .ci/vulkan.  With LANEWISE_REQUIRE=vulkan one that is missing is a failure.  Debian's validation
 # layer knows Mesa 22, but not what Mesa 25 has learnt since.
 VULKAN  := $(VENV)/vulkan
-DEVICES := mesa25-8 mesa25-4 mesa25-16 mesa22 swiftshader
+DEVICES := mesa25-8 mesa25-4 mesa25-16 mesa22 swiftshader descriptors
 # What of tests/ops runs on a device.
 OPS     := $(filter-out %_coverage.py %_declarations.py %_expansions.py,$(wildcard tests/ops/test_*.py))
 MORE    := tests/test_control_flow.py tests/test_language.py tests/vulkan
@@ -66,14 +66,20 @@ vulkan-mesa25-8:     TESTS = $(OPS) tests/test_launch.py tests/fuzz $(MORE)
 vulkan-mesa22:       TESTS = $(addprefix tests/ops/test_,votes.py movement.py quad.py synchronization.py block.py) $(MORE)
 vulkan-mesa22:       LAYER = $(VULKAN)/validation.env
 vulkan-swiftshader:  TESTS = $(OPS) tests/vulkan
+# Mesa 25 as a device without addresses, whose arrays are bound by descriptors.
+vulkan-descriptors:  DEVICE = mesa25-8
+vulkan-descriptors:  WITHOUT = bufferDeviceAddress
+vulkan-descriptors:  TESTS = $(addprefix tests/ops/test_,movement.py block.py bundles.py votes.py folds.py) \
+    tests/test_debug.py tests/vulkan -k 'i32 or not (votes or folds)'
 
 vulkan-%: $(VENV)/.test
-	@if [ ! -f $(VULKAN)/$*.env ]; then \
+	@if [ ! -f $(VULKAN)/$(or $(DEVICE),$*).env ]; then \
 	    echo "skipped: the tests on Vulkan ($*).  To run them: .ci/vulkan $(VULKAN)"; \
 	    case " $(LANEWISE_REQUIRE) " in *" vulkan "*) exit 1;; esac; exit 0; \
 	fi; \
 	echo "Vulkan ($*)"; \
-	set -a; . $(VULKAN)/$*.env; [ -z "$(LAYER)" ] || . $(LAYER); LANEWISE_TEST_ARCHES=vulkan LANEWISE_REQUIRE=vulkan; set +a; \
+	set -a; . $(VULKAN)/$(or $(DEVICE),$*).env; [ -z "$(LAYER)" ] || . $(LAYER); LANEWISE_TEST_ARCHES=vulkan LANEWISE_REQUIRE=vulkan; \
+	LANEWISE_VULKAN_WITHOUT=$(WITHOUT); set +a; \
 	$(BIN)/python -m pytest -q -p no:cacheprovider -p tests.vulkan.checks -r fEs -n auto --dist worksteal $(TESTS)
 
 # What must hold on every device runs on the GPU alone; then its own tests, and the fuzz tests beside the interpreter.

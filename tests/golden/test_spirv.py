@@ -25,7 +25,15 @@ from lanewise.passes import prepare
 from .programs import SKELETONS, Body, ballot_and_match, barrier_loop, log2_size, program, scan_after_break
 
 GLSL_MODEL = replace(FULL, vulkan_memory_model=False)
-FEATURES = {"typical": TYPICAL, "full": FULL, "glsl memory model": GLSL_MODEL}
+DESCRIPTORS = replace(FULL, buffer_device_address=False)
+FEATURES = {
+    "typical": TYPICAL,
+    "full": FULL,
+    "glsl memory model": GLSL_MODEL,
+    "descriptors": DESCRIPTORS,
+    "descriptors, glsl memory model": replace(GLSL_MODEL, buffer_device_address=False),
+}
+WAYS = {"addresses": FULL, "descriptors": DESCRIPTORS}
 WIDTHS = (4, 8, 32, 64)
 
 Check = Callable[[SpirvModule], None]
@@ -224,8 +232,9 @@ UNARY = frozenset("neg abs not popcnt clz ctz bitrev sqrt rsqrt floor ceil trunc
 )
 
 
+@pytest.mark.parametrize("features", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("dtype", dtypes.NUMERIC, ids=str)
-def test_every_row_is_valid(dtype: DType, check: Check) -> None:
+def test_every_row_is_valid(dtype: DType, features: Features, check: Check) -> None:
     """All rows of a type, and its casts to every type."""
     memories = [Array(f"out_{t}", t, 1) for t in dtypes.ALL]
     names = ROWS[""].split() + ROWS["f" if dtype.is_float else "i"].split()
@@ -247,7 +256,7 @@ def test_every_row_is_valid(dtype: DType, check: Check) -> None:
                 keep(b("bitcast", x, dtype=target))
 
     assert set(names) <= set(OPCODES)
-    check(of(one_loop(body, memories)))
+    check(of(one_loop(body, memories), features))
 
 
 def test_no_addition_of_a_literal_zero() -> None:
@@ -344,7 +353,8 @@ def test_float_atomic_add(native: bool) -> None:
     assert count(module, "OpAtomicCompareExchange") == (not native)
 
 
-def test_layouts_and_narrow_scalars(check: Check) -> None:
+@pytest.mark.parametrize("features", WAYS.values(), ids=WAYS)
+def test_layouts_and_narrow_scalars(features: Features, check: Check) -> None:
     """Contiguous arrays are indexed by their extents, strided ones by 64-bit strides; slots lie as the block says."""
     a, s = Array("a", dtypes.f16, 2), Array("s", dtypes.bool_, 2, contiguous=False)
     scalars = [Value(t, t.name) for t in dtypes.ALL]
@@ -359,7 +369,7 @@ def test_layouts_and_narrow_scalars(check: Check) -> None:
 
     made = one_loop(body, [a, s])
     made.scalars += scalars
-    module = of(made)
+    module = of(made, features)
     check(module)
     names = module.interface.arguments
     assert names[:10] == (
@@ -368,19 +378,59 @@ def test_layouts_and_narrow_scalars(check: Check) -> None:
     offsets = re.findall(r"OpMemberDecorate %Arguments \d+ Offset (\d+)", module.text)
     read = {names[int(offset) // 8] for offset in offsets}
     assert read == {"a", "a.extent1", "s", "s.stride0", "s.stride1", *(t.name for t in dtypes.ALL)}
-    assert module.interface.push_constant_bytes == 32
+    assert module.interface.push_constant_bytes == (32 if features.buffer_device_address else 24)
 
 
-def test_wide_indices(check: Check) -> None:
+@pytest.mark.parametrize("features", WAYS.values(), ids=WAYS)
+def test_wide_indices(features: Features, check: Check) -> None:
     a = Array("a", dtypes.f32, 1)
 
     def body(b: Builder, i: Value) -> None:
         b.store(a, (i,), b("cast", i, dtype=dtypes.f32))
 
     for regular in (False, True):
-        module = of(one_loop(body, [a], dtypes.i64), regular=regular)
+        module = of(one_loop(body, [a], dtypes.i64), features, regular=regular)
         check(module)
-        assert "OpTypeStruct %PhysicalStorageBuffer_Arguments %u64 %u64 %u64" in module.text
+        block = "%PhysicalStorageBuffer_Arguments " if features.buffer_device_address else ""
+        assert f"OpTypeStruct {block}%u64 %u64 %u64\n" in module.text
+
+
+def test_arrays_bound_by_descriptors(check: Check) -> None:
+    """Each accessed array has a binding after the argument block's; nothing has an address, and strides fit a word."""
+    names = ("unused", "source", "target", "strided")
+    unused, source, target = (Array(name, dtypes.f32, 2) for name in names[:3])
+    strided = Array(names[3], dtypes.f32, 2, contiguous=False)
+
+    def body(b: Builder, i: Value) -> None:
+        b.store(target, (i, b.i32(0)), b.load(source, i, b.i32(1)))
+        b.store(strided, (i, b.i32(2)), b.load(strided, b.i32(3), i))
+
+    module = of(one_loop(body, [unused, source, target, strided]), replace(DESCRIPTORS, int64=False))
+    check(module)
+    assert module.interface.bindings is not None
+    assert [(b.name, b.slot, b.ndim, b.itemsize) for b in module.interface.bindings] == [
+        ("source", 5, 2, 4), ("target", 10, 2, 4), ("strided", 15, 2, 4)
+    ]  # fmt: skip
+    for number, name in enumerate(["arguments", *names[1:]]):
+        assert re.search(rf"OpDecorate %{name} DescriptorSet 0\n", module.text)
+        assert re.search(rf"OpDecorate %{name} Binding {number}\n", module.text)
+        assert re.search(rf"OpDecorate %{name} Aliased\n", module.text)
+        assert re.search(rf"%{name} = OpVariable %StorageBuffer_\w+ StorageBuffer\n", module.text)
+    assert "OpMemoryModel Logical Vulkan" in module.text
+    assert not re.search("PhysicalStorageBuffer|unused = |OpTypeInt 64", module.text)
+    assert "; bindings: arguments, source, target, strided\n" in module.text
+
+
+def test_a_narrow_array_with_an_atomic_is_bound_as_words_too(check: Check) -> None:
+    def body(b: Builder, i: Value, arrays: Sequence[Array]) -> None:
+        b("atomic", i, b.load(arrays[1], i), mem=arrays[1], kind="add")
+        b.store(arrays[0], (i,), b.load(arrays[1], i))
+
+    module = of(program(body, (dtypes.i16, dtypes.i16), 32), DESCRIPTORS)
+    check(module)
+    bindings = re.findall(r"OpDecorate %(\w+) Binding (\d)", module.text)
+    assert bindings == [("m1", "2"), ("m0", "1"), ("arguments", "0"), ("m1_2", "2")]
+    assert count(module, "OpAtomicCompareExchange") == 1
 
 
 # ---- several logical blocks a thread ---------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ u32, u64, ptr = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 API_1_3 = 1 << 22 | 3 << 12
 BYTES = 1 << 20
 """All memory there is: one buffer."""
+ALIGNMENT = 256
+"""As much as minStorageBufferOffsetAlignment is on any device."""
 
 
 def info(stype: int, *members: tuple[Any, Any], next_: Any = None) -> Any:
@@ -108,6 +110,7 @@ class Program:
         usage = 0x20 | 0x20000  # storage buffer, device address
         size, none = (u64, BYTES), (ptr, None)
         buffer = u64(self.new("vkCreateBuffer", info(12, (u32, 0), size, (u32, usage), (u32, 0), (u32, 0), none)))
+        self.buffer = buffer.value
         memory_types = (u32 * 260)()
         self.vk.vkGetPhysicalDeviceMemoryProperties(self.gpu, memory_types)
         visible = next(n for n in range(memory_types[0]) if memory_types[1 + 2 * n] & 6 == 6)  # and coherent
@@ -125,19 +128,37 @@ class Program:
         """Copy bytes to the device: their address, and a view of them there."""
         array = np.ascontiguousarray(data)
         start = self.used
-        self.used += -(-array.nbytes // 64) * 64
+        self.used += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
         there = self.memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
         there[...] = array
         return self.address + start, there
 
-    def run(self, code: bytes, pushed: bytes, groups: int, facts: Mapping[str, Any]) -> None:
-        """Dispatch one module and wait for it."""
+    def _descriptors(self, starts: Sequence[int]) -> tuple[u64, u64]:
+        """A set with a storage buffer from each of these bytes on, and its layout."""
+        count = len(starts)
+        rows = (u32 * (6 * count))(*[word for number in range(count) for word in (number, 7, 1, 0x20, 0, 0)])
+        layout = u64(self.new("vkCreateDescriptorSetLayout", info(32, (u32, 0), (u32, count), (ptr, at(rows)))))
+        size = (u32 * 2)(7, count)
+        pool = self.new("vkCreateDescriptorPool", info(33, (u32, 0), (u32, 1), (u32, 1), (ptr, at(size))))
+        made = u64()
+        create = info(34, (u64, pool), (u32, 1), (ptr, at(layout)))
+        self.check("vkAllocateDescriptorSets", self.device, at_ref(create), ctypes.byref(made))
+        whole = 2**64 - 1  # VK_WHOLE_SIZE
+        ranges = (u64 * (3 * count))(*[word for start in starts for word in (self.buffer, start, whole)])
+        for number in range(count):
+            buffer = (ptr, at(ranges) + 24 * number)
+            write = info(35, (u64, made.value), (u32, number), (u32, 0), (u32, 1), (u32, 7), (ptr, None), buffer)
+            self.vk.vkUpdateDescriptorSets(self.device, 1, at_ref(write), 0, None)
+        return made, layout
+
+    def run(self, code: bytes, pushed: bytes, groups: int, facts: Mapping[str, Any], bound: Sequence[int] = ()) -> None:
+        """Dispatch one module and wait for it; its descriptor set has buffers from these bytes on."""
         words = ctypes.create_string_buffer(code, len(code))
         module = self.new("vkCreateShaderModule", info(16, (u32, 0), (ctypes.c_size_t, len(code)), (ptr, at(words))))
         ranges = (u32 * 3)(0x20, 0, len(pushed))
-        layout = self.new(
-            "vkCreatePipelineLayout", info(30, (u32, 0), (u32, 0), (ptr, None), (u32, 1), (ptr, at(ranges)))
-        )
+        descriptors, of_set = self._descriptors(bound) if bound else (None, u64())
+        sets = ((u32, len(bound[:1])), (ptr, at(of_set)))
+        layout = self.new("vkCreatePipelineLayout", info(30, (u32, 0), *sets, (u32, 1), (ptr, at(ranges))))
         size = info(1000225001, (u32, facts["subgroup_size"]))
         name = ctypes.create_string_buffer(facts["entry_point"].encode())
         full = 2  # VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
@@ -151,6 +172,8 @@ class Program:
         self.check("vkAllocateCommandBuffers", self.device, at_ref(allocate), ctypes.byref(commands))
         self.check("vkBeginCommandBuffer", commands, at_ref(info(42, (u32, 1), (ptr, None))))
         self.vk.vkCmdBindPipeline(commands, 1, pipeline)
+        if descriptors is not None:
+            self.vk.vkCmdBindDescriptorSets(commands, 1, u64(layout), 0, 1, ctypes.byref(descriptors), 0, None)
         self.vk.vkCmdPushConstants(commands, u64(layout), 0x20, 0, len(pushed), pushed)
         self.vk.vkCmdDispatch(commands, groups, 1, 1)
         to_host = info(46, (u32, 0x40), (u32, 0x2000))
@@ -166,7 +189,7 @@ def at_ref(structure: Any) -> Any:
     return ctypes.byref(structure)
 
 
-FORMATS = {"address": "Q", "bool": "?", "f16": "e", "f32": "f", "f64": "d"}
+FORMATS = {"address": "Q", "first element": "q", "bool": "?", "f16": "e", "f32": "f", "f64": "d"}
 FORMATS |= {f"{sign}{bits}": letter for sign, letters in (("i", "bhiq"), ("u", "BHIQ"))
             for bits, letter in zip((8, 16, 32, 64), letters, strict=True)}  # fmt: skip
 

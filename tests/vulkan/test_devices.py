@@ -62,9 +62,22 @@ def test_a_size_outside_the_range_names_it(vulkan: lw.Device) -> None:
 
 
 def test_a_device_that_lacks_what_is_needed_is_refused(vulkan: lw.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    features = replace(card_of(vulkan).facts.features, buffer_device_address=False)
+    features = replace(card_of(vulkan).facts.features, subgroup_basic=False)
     monkeypatch.setattr(probe, "_features", lambda *args: features)
-    with pytest.raises(lw.DeviceError, match="cannot run kernels: it has no bufferDeviceAddress"):
+    with pytest.raises(lw.DeviceError, match="cannot run kernels: it has no subgroup operations in compute shaders"):
+        probe.probe(physical_devices()[0])
+
+
+def test_features_may_be_left_out(vulkan: lw.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(probe.WITHOUT, "bufferDeviceAddress, shaderFloat64")
+    facts = probe.probe(physical_devices()[0])
+    assert not facts.features.buffer_device_address
+    assert not facts.features.float64
+    assert facts.features.subgroup_ballot
+    for structure in facts.enabled:
+        assert not getattr(structure, "bufferDeviceAddress", 0)
+    monkeypatch.setenv(probe.WITHOUT, "bufferDeviceAdress")
+    with pytest.raises(lw.DeviceError, match="LANEWISE_VULKAN_WITHOUT: expected names of features, got 'bufferDev"):
         probe.probe(physical_devices()[0])
 
 

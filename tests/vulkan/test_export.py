@@ -14,7 +14,7 @@ import lanewise as lw
 from lanewise.tools.cli import app
 from lanewise.tools.source import load_kernel
 
-from .bare import Program, packed
+from .bare import ALIGNMENT, Program, packed
 
 KERNELS = """
 import lanewise as lw
@@ -36,14 +36,14 @@ def scaled_totals(
 FACTOR, SHIFT = 0.5, 3
 
 
-@pytest.fixture
-def exported(vulkan: lw.Device, tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+# For what SwiftShader has too, which is the least of all; with addresses, and with arrays bound by descriptors.
+@pytest.fixture(params=["swiftshader", "descriptors"])
+def exported(vulkan: lw.Device, tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[str, Any]]:
     """The folder with the files, and the description."""
     source, out = tmp_path / "kernels.py", tmp_path / "code" / "totals.spv"
     source.write_text(KERNELS, encoding="utf-8")
     out.parent.mkdir()
-    # For what SwiftShader has too, which is the least of all.
-    options = ["--target", "vulkan", "--arch", "swiftshader", "--subgroup-size", str(vulkan.subgroup_size)]
+    options = ["--target", "vulkan", "--arch", request.param, "--subgroup-size", str(vulkan.subgroup_size)]
     result = CliRunner().invoke(app, ["source", f"{source}:scaled_totals", *options, "--out", str(out)])
     assert result.exit_code == 0, result.stderr
     return out.parent, json.loads((out.parent / "totals.json").read_text(encoding="utf-8"))
@@ -61,10 +61,17 @@ def test_files(exported: tuple[Path, dict[str, Any]], vulkan: lw.Device) -> None
     assert second["extents"] == ["max((x.extent1 - 1), 0)"]
     slots = {slot["name"]: slot for slot in first["argument_block"]["slots"]}
     assert slots["shift"] == {"name": "shift", "offset": slots["factor"]["offset"] + 8, "type": "i32", "value": "shift"}
+    bound = "bindings" in modules[0]
+    assert slots["x"] == {"name": "x", "offset": 0, "type": "first element" if bound else "address"}
     for module in modules:
         assert module["subgroup_size"] == vulkan.subgroup_size
-        assert {"bufferDeviceAddress", "subgroupSizeControl"} <= set(module["features"])
+        assert "subgroupSizeControl" in module["features"]
+        assert ("bufferDeviceAddress" in module["features"]) is not bound
         assert module["device_extensions"] == []
+    if bound:
+        rows = [[(row["name"], row["set"], row["binding"]) for row in module["bindings"]] for module in modules]
+        assert rows[:2] == [[("arguments", 0, 0), ("x", 0, 1), ("weight", 0, 2), ("out", 0, 3)]] * 2
+        assert rows[2:] == [[("arguments", 0, 0), ("weight", 0, 1)]] * 2
 
 
 @pytest.mark.parametrize("columns", [64, 50], ids=["regular blocks", "ragged rows"])
@@ -107,6 +114,10 @@ def launch(program: Program, folder: Path, loop: dict[str, Any], given: dict[str
     items = int(np.prod(extents))
     slots = loop["argument_block"]["slots"]
     values = {s["name"]: evaluated(s["value"]) if "value" in s else given[s["name"]] for s in slots}
+    # Bound from a little before it on, an array begins at an element that is not the first.
+    starts = {s["name"]: given[s["name"]] - program.address for s in slots if s["type"] == "first element"}
+    bound = {name: max(start - ALIGNMENT, 0) for name, start in starts.items()}
+    values |= {name: (start - bound[name]) // 4 for name, start in starts.items()}
     block, _ = program.put(np.frombuffer(packed(slots, values), np.uint8))
     general = next(m for m in loop["modules"] if m["variant"] == "general")
     regular = next(m for m in loop["modules"] if m["variant"] == "regular")
@@ -118,4 +129,6 @@ def launch(program: Program, folder: Path, loop: dict[str, Any], given: dict[str
         if first < end:
             pushed = {"arguments": block, "first_block": first, "num_blocks": num_blocks, "end_block": end}
             code = (folder / module["file"]).read_bytes()
-            program.run(code, packed(loop["push_constants"], pushed), end - first, module)
+            bound["arguments"] = block - program.address
+            buffers = [bound[row["name"]] for row in module.get("bindings", ())]
+            program.run(code, packed(loop["push_constants"], pushed), end - first, module, buffers)

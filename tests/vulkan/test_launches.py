@@ -378,6 +378,30 @@ def test_what_the_driver_kept_may_be_bad(vulkan: lw.Device, spoil: Any) -> None:
     card.functions.destroy("PipelineCache", made)
 
 
+@pytest.mark.parametrize("changed", [{}, {"buffer_device_address": False}], ids=["as it is", "descriptors"])
+def test_long_loops(vulkan: lw.Device, request: pytest.FixtureRequest, changed: dict[str, bool]) -> None:
+    facts = card_of(vulkan).facts
+    if "Mesa 22" in facts.driver:
+        why = "Mesa 22 leaves all loops of a subgroup after 65,535 rounds in total"
+        request.applymarker(pytest.mark.xfail(reason=why, strict=True))
+
+    @lw.kernel
+    def rounds(out: I32, most: lw.i32):
+        for i in range(out.shape[0]):
+            total = 0
+            for _ in range(3):
+                count = 0
+                while count < most + i:
+                    count += 1
+                total += count
+            out[i] = total
+
+    with lw.use(another(vulkan, features=replace(facts.features, **changed))):
+        out = np.zeros(100, np.int32)
+        rounds(out, 200_000)
+        np.testing.assert_array_equal(out, 3 * (200_000 + np.arange(100)))
+
+
 def test_subgroups_are_those_of_the_pipeline(vulkan: lw.Device) -> None:
     @lw.kernel
     def lanes(out: I32):

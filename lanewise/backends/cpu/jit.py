@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 
@@ -19,6 +20,10 @@ from . import libm
 from .host import host
 
 SPEED_LEVEL = 2
+ONE_PIECE = sys.platform != "win32"
+"""JITLink gives an object's code and constants one piece of memory.  LLVM's older linker takes one for each, and aborts
+the process where large arrays have left no room for them within 2 GiB of one another; JITLink does not know all of
+Windows's objects."""
 TOOLCHAIN = f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
 
 _lock = threading.RLock()
@@ -32,7 +37,7 @@ class Jit:
         llvm.initialize_native_asmprinter()
         self._symbols = dict(symbols)
         self._machine = _target_machine()
-        self._linker = llvm.create_lljit_compiler(_target_machine())
+        self._linker = llvm.create_lljit_compiler(_target_machine(), use_jit_link=ONE_PIECE)
         self._numbers = itertools.count()
         options = llvm.create_pipeline_tuning_options(speed_level=SPEED_LEVEL)
         options.loop_vectorization = options.slp_vectorization = False

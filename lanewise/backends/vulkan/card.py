@@ -16,6 +16,7 @@ from ...views import HostArray, array_at
 from ..gpu.card import Card, Limits
 from ..gpu.transfers import Transfers
 from . import structures as vk
+from .addresses import Numbers
 from .clock import Clock, Mark
 from .devices import choose
 from .driver import DeviceFunctions
@@ -117,6 +118,12 @@ class VulkanCard(Card):
     @cached_property
     def transfers(self) -> Transfers:
         return InPlace(self) if self._shared else Transfers(self)
+
+    def find(self, address: int) -> tuple[Buffer, int]:
+        """The buffer to bind for what is at an address, and how far in it that is; with the lock held."""
+        numbers = self._buffers.addresses
+        assert isinstance(numbers, Numbers)
+        return numbers.find(address)
 
     def host_view(self, address: int, nbytes: int) -> HostArray:
         """The bytes at an address of memory that the host has mapped."""

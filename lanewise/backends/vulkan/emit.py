@@ -52,6 +52,8 @@ class SpirvModule:
             f"; push constants: {', '.join(i.push_constants)}\n"
             f"; arguments: {arguments}\n"
         )
+        if i.bound:
+            head += f"; bindings: {', '.join(i.bound)}\n"
         return head + disassemble(self.instructions)
 
     @cached_property
@@ -83,7 +85,7 @@ class _Emitter:
 
     def run(self) -> SpirvModule:
         m, kernel = self.m, self.kernel
-        interface = describe(kernel, self.items)
+        interface = describe(kernel, self.items, m.features)
         try:
             self.model()
             self.memories = Memories(self.c)
@@ -101,7 +103,6 @@ class _Emitter:
 
     def model(self) -> None:
         """What every kernel needs."""
-        self.m.require(Capability.PhysicalStorageBufferAddresses)
         self.m.require(Capability.GroupNonUniform)
         if self.m.features.vulkan_memory_model:
             self.m.require(Capability.VulkanMemoryModel)

@@ -16,6 +16,8 @@ from .spirv import Capability
 
 VERSION = 1
 """Of the description's own form."""
+FIRST_ELEMENT = "first element"
+"""The type of a slot that says where an array begins in its binding: the number of its first element there, an i64."""
 _OPERATION = "VK_SUBGROUP_FEATURE_"
 
 
@@ -41,7 +43,7 @@ def _loop(program: Program, loop: Op, interface: Interface) -> dict[str, Any]:
     values = dict(zip(_scalar_names(interface, program), captured_scalars(program, loop), strict=True))
     expression = _Expressions(program)
     slots = [
-        {"name": name, "offset": SLOT * number, "type": _slot_type(program, name, values)}
+        {"name": name, "offset": SLOT * number, "type": _slot_type(program, name, values, interface)}
         | ({"value": expression.of(values[name])} if name in values else {})
         for number, name in enumerate(interface.arguments)
     ]
@@ -76,8 +78,15 @@ def _module(program: Program, loop: Op, module: SpirvModule, file: str) -> dict[
         "shared_bytes": interface.shared_bytes,
         "blocks_per_thread": items,
         "groups": "end_block - first_block" if items == 1 else f"(end_block - first_block + {items - 1}) // {items}",
+        **_bindings(interface),
         **_needs(module),
     }
+
+
+def _bindings(interface: Interface) -> dict[str, Any]:
+    """The storage buffers of descriptor set 0, where arrays have no addresses."""
+    rows = [{"name": name, "set": 0, "binding": number} for number, name in enumerate(interface.bound)]
+    return {"bindings": rows} if rows else {}
 
 
 def _needs(module: SpirvModule) -> dict[str, Any]:
@@ -99,10 +108,12 @@ def _scalar_names(interface: Interface, program: Program) -> Sequence[str]:
     return interface.arguments[sum(1 + 2 * memory.ndim for memory in program.memories) :]
 
 
-def _slot_type(program: Program, name: str, values: dict[str, Value]) -> str:
+def _slot_type(program: Program, name: str, values: dict[str, Value], interface: Interface) -> str:
     if name in values:
         return values[name].type.name
-    return "address" if name in {memory.name for memory in program.memories} else "i64"
+    if name not in {memory.name for memory in program.memories}:
+        return "i64"
+    return "address" if interface.bindings is None else FIRST_ELEMENT
 
 
 # ---- the host's values -----------------------------------------------------------------------------------------------

@@ -78,6 +78,7 @@ _LAVAPIPE = replace(
 PRESETS: dict[str, Features] = {
     "full": FULL,
     "typical": TYPICAL,
+    "descriptors": replace(TYPICAL, buffer_device_address=False),
     "lavapipe22": _LAVAPIPE,
     "lavapipe25": replace(
         _LAVAPIPE,
@@ -97,8 +98,9 @@ PRESETS: dict[str, Features] = {
         signed_zero_inf_nan_preserve=frozenset({16, 32, 64}),
     ),
 }
-"""Devices to write code for where there is none: everything, nearly every GPU, and the drivers that run on a CPU (of
-Mesa 22 and 25, and SwiftShader) as they describe themselves."""
+"""Devices to write code for where there is none: everything, nearly every GPU, one that binds arrays by
+descriptors as it has no addresses, and the drivers that run on a CPU (of Mesa 22 and 25, and SwiftShader) as they
+describe themselves."""
 
 
 class MissingFeature(Exception):

@@ -1,4 +1,4 @@
-"""Memory of a Vulkan device: buffers with an address, small arrays as parts of larger ones.
+"""Memory of a Vulkan device: buffers with an address (`addresses`), small arrays as parts of larger ones.
 
 A driver allows only so many allocations (4,096 on many), so what is smaller than `SMALL` shares a chunk.
 """
@@ -12,6 +12,7 @@ from enum import Enum
 
 from ...errors import DeviceError
 from . import structures as vk
+from .addresses import Addresses, DriverAddresses, Numbers
 from .driver import DeviceFunctions, failure
 from .probe import Facts
 
@@ -20,10 +21,8 @@ ALIGNMENT = 256
 SMALL = 1 << 20
 CHUNK = 16 << 20
 
-_STORAGE, _TRANSFER, _ADDRESS = 0x20, 0x3, 0x20000  # VkBufferUsageFlagBits
-USAGE = _STORAGE | _TRANSFER | _ADDRESS
+_STORAGE, _TRANSFER = 0x20, 0x3  # VkBufferUsageFlagBits
 _DEVICE_LOCAL, _VISIBLE, _COHERENT, _CACHED = 1, 2, 4, 8  # VkMemoryPropertyFlagBits
-_WITH_ADDRESS = 2  # VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT
 _HOST_POINTER = 0x80  # VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
 
 
@@ -52,7 +51,7 @@ class Buffer:
     def __init__(self, handle: int, memory: int, size: int, address: int, host: int, heap: int) -> None:
         self.handle, self.memory, self.size = handle, memory, size
         self.address = address
-        """By which kernels reach it."""
+        """By which kernels reach it, or a launch finds it."""
         self.host = host
         """Where the host has it mapped; 0 where it has not."""
         self.heap = heap
@@ -63,6 +62,9 @@ class Buffers:
 
     def __init__(self, facts: Facts, functions: DeviceFunctions) -> None:
         self._facts, self._device, self._functions = facts, functions.device, functions
+        addressed = facts.features.buffer_device_address
+        self.addresses: Addresses = DriverAddresses(functions) if addressed else Numbers()
+        self._usage = _STORAGE | _TRANSFER | self.addresses.usage
         self._used = [0] * facts.memory.heapCount
         self._count = 0
 
@@ -80,7 +82,7 @@ class Buffers:
                 why="maxMemoryAllocationCount",
                 hint="fewer arrays: one large array in place of many",
             )
-        info = vk.BufferCreateInfo(size=size, usage=USAGE)
+        info = vk.BufferCreateInfo(size=size, usage=self._usage)
         handle = self._functions.create("Buffer", info, doing)
         try:
             needs = vk.MemoryRequirements()
@@ -102,7 +104,7 @@ class Buffers:
         self._count += 1
         try:
             self._functions.call("BindBufferMemory", self._device, handle, memory, 0, doing=doing)
-            made.address = self._address(handle)
+            made.address = self.addresses.give(made, size)
             if use is not Use.DEVICE:
                 whole = 2**64 - 1  # VK_WHOLE_SIZE
                 arguments = (self._device, memory, 0, whole, 0)
@@ -121,7 +123,7 @@ class Buffers:
         if functions.GetMemoryHostPointerPropertiesEXT(device, _HOST_POINTER, low, ctypes.byref(known)):
             return None
         external = vk.ExternalMemoryBufferCreateInfo(handleTypes=_HOST_POINTER)
-        info = vk.BufferCreateInfo(pNext=vk.address(external), size=size, usage=USAGE)
+        info = vk.BufferCreateInfo(pNext=vk.address(external), size=size, usage=self._usage)
         pointer = vk.ImportMemoryHostPointerInfo(handleType=_HOST_POINTER, pointer=low)
         memory = handle = 0
         try:
@@ -132,8 +134,10 @@ class Buffers:
             if needs.size <= size:
                 memory = self._allocate(size, kind, [pointer], "")
                 functions.call("BindBufferMemory", device, handle, memory, 0)
+                made = Buffer(handle, memory, 0, 0, low, self._facts.memory.types[kind].heap)
+                made.address = self.addresses.give(made, size)
                 self._count += 1
-                return Buffer(handle, memory, 0, self._address(handle), low, self._facts.memory.types[kind].heap)
+                return made
         except DeviceError:
             pass  # it is copied instead
         functions.destroy("Buffer", handle)
@@ -142,6 +146,7 @@ class Buffers:
 
     def free(self, buffer: Buffer) -> None:
         """Give a buffer back, which nothing on the device uses any more."""
+        self.addresses.take_back(buffer)
         self._functions.destroy("Buffer", buffer.handle)
         self._functions.destroy("Memory", buffer.memory)
         self._used[buffer.heap] -= buffer.size
@@ -157,13 +162,9 @@ class Buffers:
         raise failure(-2, "the device has no memory of the kind that is needed")
 
     def _allocate(self, size: int, kind: int, chained: Sequence[vk.Chained], doing: str) -> int:
-        flags = vk.MemoryAllocateFlagsInfo(flags=_WITH_ADDRESS)
-        info = vk.MemoryAllocateInfo(pNext=vk.chain([flags, *chained]), size=size, type=kind)
+        described = [*self.addresses.allocation, *chained]
+        info = vk.MemoryAllocateInfo(pNext=vk.chain(described), size=size, type=kind)
         return self._functions.create("Memory", info, doing)
-
-    def _address(self, handle: int) -> int:
-        info = vk.BufferDeviceAddressInfo(buffer=handle)
-        return self._functions.GetBufferDeviceAddress(self._device, ctypes.byref(info))
 
 
 class _Chunk:

@@ -1,7 +1,8 @@
 """What a kernel and its launch agree on: the argument block's slots, the push constants, the group's size.
 
 The argument block lies in device memory, in 8-byte slots: for each memory its address, its extents, its strides in
-elements; then the scalars, each in the low bytes of its slot.  The push constants are four such slots.
+elements; then the scalars, each in the low bytes of its slot.  The push constants are four such slots.  Where a device
+has no addresses (`buffers` says what it has instead), there are bindings, and three push constants.
 
 A module whose threads carry one logical block (`items` is 1) has a group for each block: group g of a dispatch runs
 block `first_block + g`, and `end_block` is not read.  One whose threads carry several takes any number of groups, which
@@ -11,15 +12,21 @@ those `items * groups` further on, ...
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ... import dtypes
 from ...dtypes import DType
 from ...ir import Array, Block, Kernel, Op, Value
 from .arithmetic import out_of_word
+from .bindings import Binding
 from .code import Code
+from .features import Features
 from .spirv import Id, MemoryAccess, StorageClass
+
+if TYPE_CHECKING:
+    from .buffers import Buffers
 
 SLOT = 8
 PUSH_CONSTANTS = ("arguments", "first_block", "num_blocks", "end_block")
@@ -48,6 +55,13 @@ class Interface:
     items: int
     """Logical blocks that a thread carries at a time."""
     push_constants: tuple[str, ...] = PUSH_CONSTANTS
+    bindings: tuple[Binding, ...] | None = None
+    """The arrays that are bound, from binding 1 on, after the argument block; None where all have addresses."""
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        """The names of all that is bound, from binding 0 on."""
+        return () if self.bindings is None else ("arguments", *(binding.name for binding in self.bindings))
 
     @property
     def push_constant_bytes(self) -> int:
@@ -65,15 +79,32 @@ def slots(kernel: Kernel) -> dict[tuple[str, object, int], int]:
     return {key: number for number, key in enumerate(keys)}
 
 
-def describe(kernel: Kernel, items: int) -> Interface:
+def push_constants(features: Features) -> tuple[str, ...]:
+    """Those of a device with these features."""
+    return PUSH_CONSTANTS if features.buffer_device_address else PUSH_CONSTANTS[1:]
+
+
+def bound_arrays(kernel: Kernel) -> list[Array]:
+    """The arrays that the kernel accesses, in the order of their bindings."""
+    accessed = {op.attrs["mem"] for op in accesses(kernel)}
+    return [mem for mem in kernel.memories if mem in accessed]
+
+
+def describe(kernel: Kernel, items: int, features: Features) -> Interface:
     names: list[str] = []
-    for (what, whose, axis), number in slots(kernel).items():
+    numbers = slots(kernel)
+    for (what, whose, axis), number in numbers.items():
         if isinstance(whose, Array):
             name = whose.name if what == "address" else f"{whose.name}.{what}{axis}"
         else:
             assert isinstance(whose, Value)
             name = whose.hint or f"slot{number}"
         names.append(f"{name}.slot{number}" if name in names else name)
+
+    def binding(mem: Array) -> Binding:
+        slot = numbers["address", mem, 0]
+        return Binding(names[slot], slot, mem.ndim, mem.dtype.itemsize)
+
     return Interface(
         kernel=kernel.name,
         entry_point="main",
@@ -85,41 +116,44 @@ def describe(kernel: Kernel, items: int) -> Interface:
         arguments=tuple(names),
         regular=kernel.regular,
         items=items,
+        push_constants=push_constants(features),
+        bindings=None if features.buffer_device_address else tuple(map(binding, bound_arrays(kernel))),
     )
 
 
 class Arguments:
     """The argument block and the push constants in the module; what the kernel uses of them is loaded on entry."""
 
-    def __init__(self, code: Code, buffers: dict[Array, Id]) -> None:
-        """`buffers` has the pointer type of each array that the kernel accesses."""
+    def __init__(self, code: Code, buffers: Buffers, arrays: Collection[Array]) -> None:
+        """`arrays` are those that the kernel accesses; `buffers` has declared them."""
         self.code = code
         m, kernel = code.m, code.kernel
         numbers = slots(kernel)
         index = m.type(kernel.index_type)
-        wanted = sorted((numbers[key], key) for key in _used(kernel, buffers))
+        wanted = sorted((numbers[key], key) for key in _used(kernel, arrays))
         types: list[Id] = []
         for _, (what, whose, _) in wanted:
             if isinstance(whose, Array):
-                types.append({"address": buffers.get(whose), "extent": index}.get(what) or m.type(dtypes.i64))
+                types.append(self._type_of(buffers, what, whose))
             else:
                 assert isinstance(whose, Value)
                 types.append(m.type(_slot_type(whose.type)))
         self._loaded: dict[tuple[str, object, int], Id] = {}
-        pushed = [(SLOT * number, index) for number in range(1, len(PUSH_CONSTANTS))]
+        pushed = {name: index for name in buffers.push_constants if name != "arguments"}
+        block = None
         if wanted:
             block = m.struct([(SLOT * number, t) for (number, _), t in zip(wanted, types, strict=True)], "Arguments")
-            pointer = m.pointer(StorageClass.PhysicalStorageBuffer, block)
-            pushed = [(0, pointer), *pushed]
-        self._pushed = [t for _, t in pushed]
-        self._push = m.global_variable(StorageClass.PushConstant, m.struct(pushed, "PushConstants"), "push")
-        if not wanted:
+            pushed |= buffers.pushed(block)
+        members = [(SLOT * n, pushed[name]) for n, name in enumerate(buffers.push_constants) if name in pushed]
+        self._pushed = {name: pushed[name] for name in buffers.push_constants if name in pushed}
+        self._push = m.global_variable(StorageClass.PushConstant, m.struct(members, "PushConstants"), "push")
+        if block is None:
             return
-        arguments = self._push_constant(0)
+        arguments = buffers.block(self, block)
         for member, ((_, key), t) in enumerate(zip(wanted, types, strict=True)):
-            at = m("AccessChain", m.pointer(StorageClass.PhysicalStorageBuffer, t), arguments, m.u32(member))
+            at = m("AccessChain", m.pointer(buffers.storage, t), arguments, m.u32(member))
             hint = key[1].name if key[0] == "address" and isinstance(key[1], Array) else ""
-            loaded = m.emit("Load", t, at, MemoryAccess.Aligned, SLOT, hint=hint)
+            loaded = m.emit("Load", t, at, *buffers.operands(MemoryAccess(0), SLOT), hint=hint)
             if isinstance(key[1], Value):
                 loaded = self._scalar(loaded, key[1].type)
                 code.ids[key[1]] = loaded
@@ -129,23 +163,31 @@ class Arguments:
         """The value of a scalar from its slot; narrow ones lie in the low bytes of a word."""
         return word if dtype.bits >= 32 else out_of_word(self.code, word, dtype)
 
-    def _push_constant(self, member: int) -> Id:
-        m, t = self.code.m, self._pushed[member]
-        return m("Load", t, m("AccessChain", m.pointer(StorageClass.PushConstant, t), self._push, m.u32(member)))
+    def _type_of(self, buffers: Buffers, what: str, mem: Array) -> Id:
+        """The type of one of an array's slots."""
+        if what == "address":
+            return buffers.slot(mem)
+        return self.code.m.type(self.code.kernel.index_type if what == "extent" else buffers.stride)
 
     def pushed(self, name: str) -> Id:
-        """One of the push constants of the index type."""
-        return self._push_constant(PUSH_CONSTANTS.index(name) - len(PUSH_CONSTANTS) + len(self._pushed))
+        """A push constant: all but the address of the argument block are of the index type."""
+        m, t, member = self.code.m, self._pushed[name], list(self._pushed).index(name)
+        return m("Load", t, m("AccessChain", m.pointer(StorageClass.PushConstant, t), self._push, m.u32(member)))
 
     def address(self, mem: Array) -> Id:
+        """The array's address, or the number of its first element in what is bound."""
         return self._loaded["address", mem, 0]
+
+    def inner_extents(self, mem: Array) -> list[Id]:
+        """All but the first."""
+        return [self.extent(mem, axis) for axis in range(1, mem.ndim)]
 
     def extent(self, mem: Array, axis: int) -> Id:
         """Of the index type."""
         return self._loaded["extent", mem, axis]
 
     def stride(self, mem: Array, axis: int) -> Id:
-        """In elements, i64."""
+        """In elements, of the type that `Buffers` names."""
         return self._loaded["stride", mem, axis]
 
 
@@ -153,10 +195,10 @@ def _slot_type(dtype: DType) -> DType:
     return dtype if dtype.bits >= 32 else dtypes.u32
 
 
-def _used(kernel: Kernel, buffers: dict[Array, Id]) -> Iterator[tuple[str, object, int]]:
+def _used(kernel: Kernel, arrays: Collection[Array]) -> Iterator[tuple[str, object, int]]:
     """The slots that the kernel reads, each once."""
     found: dict[tuple[str, object, int], None] = {}
-    for mem in buffers:
+    for mem in arrays:
         found["address", mem, 0] = None
         if not mem.contiguous:
             found.update({("stride", mem, axis): None for axis in range(mem.ndim)})

@@ -1,6 +1,6 @@
 """Addresses, loads, stores, barriers and fences.
 
-Arrays are reached by physical address; shared arrays are Workgroup variables, local ones Function variables.  A memory
+Arrays are reached as `buffers` has it; shared arrays are Workgroup variables, local ones Function variables.  A memory
 is declared with the type that its accesses allow: a bool in memory is a byte; floats with an atomic that the device has
 only on integers are kept as integers of their width; narrow elements of a shared array with an atomic lie in words.
 
@@ -10,14 +10,14 @@ fences make writes available and visible.  With the GLSL model its arrays are co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from ... import dtypes
-from ...dtypes import DType, u32, u64
+from ...dtypes import DType, u32
 from ...ir import Array, Kernel, Local, Memory, Op, Shared
 from .atomics import is_float_instruction, is_narrow, load_from_word, store_in_word
+from .buffers import Indices, buffers, part_of_word, row_major
 from .code import Code
 from .features import MissingFeature
 from .interface import Arguments, accesses
@@ -51,8 +51,8 @@ class Memories:
             for op in accesses(kernel)
             if op.opcode == "atomic" and isinstance(op.attrs["mem"], Shared) and is_narrow(op.attrs["mem"])
         }
+        self.buffers = buffers(code)
         self.places: dict[Memory, Place] = {}
-        buffers: dict[Array, Id] = {}
         for op in accesses(kernel):
             mem: Memory = op.attrs["mem"]
             if mem in self.places:
@@ -61,9 +61,7 @@ class Memories:
                 self.places[mem] = self._declare(mem)
             except MissingFeature as missing:
                 raise code.error(op, str(missing)) from None
-            if isinstance(mem, Array):
-                buffers[mem] = self.places[mem].variable
-        self.arguments = Arguments(code, buffers)
+        self.arguments = Arguments(code, self.buffers, [mem for mem in self.places if isinstance(mem, Array)])
 
     def _declare(self, mem: Memory) -> Place:
         m = self.code.m
@@ -82,78 +80,43 @@ class Memories:
             variable = m.global_variable(StorageClass.Workgroup, m.array(m.type(dtype), length), mem.name)
             return Place(StorageClass.Workgroup, dtype, variable, in_words)
         coherent = self.ordered and not self.code.vulkan_model
-        pointer = m.buffer(m.stored(dtype), dtype.itemsize, coherent=coherent)
-        return Place(StorageClass.PhysicalStorageBuffer, dtype, pointer)
+        return Place(self.buffers.storage, dtype, self.buffers.declare(mem, dtype, coherent=coherent))
 
     # ---- addresses -------------------------------------------------------------------------------------------------
     def pointer(self, op: Op) -> tuple[Id, Place]:
         """A pointer to the element that an access names."""
         mem: Memory = op.attrs["mem"]
         place, m, indices = self.places[mem], self.code.m, self._indices(op)
-        to_element = m.pointer(place.storage, m.type(place.element))
         if isinstance(mem, Array):
-            base, zero = self.arguments.address(mem), m.u32(0)
-            if mem.contiguous:
-                extents = [self.arguments.extent(mem, axis) for axis in range(1, mem.ndim)]
-                index = self._row_major(indices, extents, self.code.kernel.index_type)
-                return m("AccessChain", to_element, base, zero, index), place
-            moved = self._strided(mem, indices, base, place)
-            return m("AccessChain", to_element, moved, zero, zero), place
+            return self.buffers.element(self.arguments, mem, indices, place.element), place
+        to_element = m.pointer(place.storage, m.type(place.element))
         return m("AccessChain", to_element, place.variable, self._number(mem, indices)), place
 
     def word(self, op: Op) -> tuple[Id, Id, Place]:
         """A pointer to the word around the narrow element that an access names, and the element's first bit there."""
         mem: Memory = op.attrs["mem"]
-        place, m, bits = self.places[mem], self.code.m, 8 * op.attrs["mem"].dtype.itemsize
-        to_word = m.pointer(place.storage, m.type(u32))
+        place, m, indices = self.places[mem], self.code.m, self._indices(op)
         if isinstance(mem, Array):
-            address = m("ConvertPtrToU", u64, self.pointer(op)[0])
-            word = m("ConvertUToPtr", to_word, m("BitwiseAnd", u64, address, m.const(-4, u64)))
-            part, bits = m("UConvert", u32, m("BitwiseAnd", u64, address, m.const(3, u64))), 8
-        else:
-            number, log2_count = self._number(mem, self._indices(op)), (32 // bits).bit_length() - 1
-            at = m("ShiftRightLogical", u32, number, m.u32(log2_count))
-            word = m("AccessChain", to_word, place.variable, at)
-            part = m("BitwiseAnd", u32, number, m.u32((1 << log2_count) - 1))
-        return word, m("IMul", u32, part, m.u32(bits)), place
+            return *self.buffers.word(self.arguments, mem, indices, place.element), place
+        number, shift = part_of_word(self.code, self._number(mem, indices), mem.dtype.itemsize)
+        return m("AccessChain", m.pointer(place.storage, m.type(u32)), place.variable, number), shift, place
 
-    def _indices(self, op: Op) -> list[tuple[Id, DType]]:
+    def _indices(self, op: Op) -> Indices:
         mem: Memory = op.attrs["mem"]
         axes = mem.ndim if isinstance(mem, Array) else len(mem.shape)
         return list(zip(self.code.values(op), (v.type for v in op.operands), strict=True))[:axes]
 
-    def _number(self, mem: Shared | Local, indices: Sequence[tuple[Id, DType]]) -> Id:
+    def _number(self, mem: Shared | Local, indices: Indices) -> Id:
         """An element's number in a shared or local array."""
-        return self._row_major(indices, [self.code.m.u32(extent) for extent in mem.shape[1:]], dtypes.i32)
-
-    def _row_major(self, indices: Sequence[tuple[Id, DType]], extents: Sequence[Id], dtype: DType) -> Id:
-        """((i0 * extent1 + i1) * extent2 + i2) ...: an element's number, below the number of elements."""
-        c, m = self.code, self.code.m
-        if not indices:
-            return m.const(0, dtype)
-        total, *rest = (c.resize(index, source, dtype) for index, source in indices)
-        for index, extent in zip(rest, extents, strict=True):
-            total = m("IAdd", dtype, m("IMul", dtype, total, extent), index)
-        return total
-
-    def _strided(self, mem: Array, indices: Sequence[tuple[Id, DType]], base: Id, place: Place) -> Id:
-        """A pointer to `base + itemsize * sum(index * stride)`, in 64 bits: strides may be large or negative."""
-        c, m, wide = self.code, self.code.m, dtypes.i64
-        total = m.const(0, wide)
-        for axis, (index, source) in enumerate(indices):
-            step = m("IMul", wide, c.resize(index, source, wide), self.arguments.stride(mem, axis))
-            total = m("IAdd", wide, total, step) if axis else step
-        offset = m("IMul", wide, total, m.const(mem.dtype.itemsize, wide))
-        address = m("IAdd", wide, m("ConvertPtrToU", wide, base), offset)
-        return m("ConvertUToPtr", place.variable, address)
+        return row_major(self.code, indices, [self.code.m.u32(extent) for extent in mem.shape[1:]], dtypes.i32)
 
     def _operands(self, place: Place) -> tuple[MemoryAccess | int, ...]:
         """The memory operands of an access."""
         flags = MemoryAccess(0)
         if self.ordered and self.code.vulkan_model and place.storage is not StorageClass.Function:
             flags |= MemoryAccess.NonPrivatePointer
-        if place.storage is StorageClass.PhysicalStorageBuffer:
-            return flags | MemoryAccess.Aligned, place.element.itemsize
+        if place.storage is self.buffers.storage:
+            return self.buffers.operands(flags, place.element.itemsize)
         return (flags,) if flags else ()
 
     # ---- accesses ----------------------------------------------------------------------------------------------------

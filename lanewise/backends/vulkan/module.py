@@ -136,7 +136,7 @@ class Module:
         return self._global("TypePointer", None, storage, target, hint=f"{storage.name}_{target.hint}")
 
     def buffer(self, element: Id, stride: int, *, coherent: bool = False) -> Id:
-        """A pointer to an array in device memory: a struct of one runtime array, as shaders declare their buffers."""
+        """The type of an array in device memory: a struct of one runtime array, as shaders declare their buffers."""
         key = ("buffer", element, coherent)
         if key not in self._unique:
             array, struct = Id(f"{element.hint}_elements"), Id(f"{element.hint}_buffer")
@@ -147,7 +147,7 @@ class Module:
             self.decorate_member(struct, 0, Decoration.Offset, 0)
             if coherent:
                 self.decorate_member(struct, 0, Decoration.Coherent)
-            self._unique[key] = self.pointer(StorageClass.PhysicalStorageBuffer, struct)
+            self._unique[key] = struct
         return self._unique[key]
 
     def struct(self, members: Iterable[tuple[int, Id]], hint: str) -> Id:
@@ -257,12 +257,14 @@ class Module:
         signature = self._global("TypeFunction", None, void, hint="kernel")
         main, entry = Id("main"), Id("entry")
         model = MemoryModel.Vulkan if Capability.VulkanMemoryModel in self._capabilities else MemoryModel.GLSL450
+        physical = Capability.PhysicalStorageBufferAddresses in self._capabilities
+        addressing = AddressingModel.PhysicalStorageBuffer64 if physical else AddressingModel.Logical
         imports = [Instruction("ExtInstImport", None, self._glsl, ("GLSL.std.450",))] if self._uses_glsl else []
         return [
             *(plain("Capability", c) for c in sorted(self._capabilities)),
             *(plain("Extension", e) for e in sorted(self._extensions)),
             *imports,
-            plain("MemoryModel", AddressingModel.PhysicalStorageBuffer64, model),
+            plain("MemoryModel", addressing, model),
             plain("EntryPoint", ExecutionModel.GLCompute, main, name, *self._interface),
             *(plain("ExecutionMode", main, mode, *literals) for mode, literals in self._modes),
             *self._decorations,

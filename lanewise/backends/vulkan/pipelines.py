@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
+from typing import Any
 
 from ...cache import Entry, fetch
 from ...errors import DeviceError
 from ...ir import Program, to_text
 from ..gpu.launch import Part
+from . import descriptors
 from . import structures as vk
+from .bindings import Binding
 from .card import VulkanCard
-from .launch import Function, VulkanSend
+from .launch import BoundSend, Function, VulkanSend
+from .queue import DESCRIPTORS
 
 _COMPUTE_STAGE = 0x20
 _FULL_SUBGROUPS = 2  # VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
@@ -22,7 +27,7 @@ class SpirvCompiler:
     def __init__(self, card: VulkanCard, subgroup_size: int) -> None:
         self.card = card
         self._size = subgroup_size
-        self._layouts: dict[int, int] = {}
+        self._layouts: dict[tuple[int, int], tuple[int, int]] = {}
 
     def function(self, program: Program, number: int, *, regular: bool) -> Function:
         """One variant of the `number`-th parallel loop, from the disk cache where it was compiled before."""
@@ -41,15 +46,18 @@ class SpirvCompiler:
 
         entry = fetch((to_text(program), flags, target), build)
         header = entry.header
+        layout, set_layout = self._layout(header)
         return Function(
             made[0] if made else self._pipeline(entry, entry.code[header["spirv_bytes"] :])[0],
-            self._layout(8 * len(header["pushed"])),
+            layout,
             header["name"],
             header["threads"],
             tuple(header["pushed"]),
             header["shared_bytes"],
             header["items"],
             header["waves"],
+            tuple(Binding(*row) for row in header["bindings"]) if "bindings" in header else None,
+            set_layout,
         )
 
     def send(self, part: Part, block: bytes, stream: int) -> VulkanSend:
@@ -59,7 +67,8 @@ class SpirvCompiler:
                 why="a Vulkan device runs launches in the order of the calls, in the one queue that lanewise has",
                 hint="leave stream out",
             )
-        return VulkanSend(self.card, part, block)
+        send = VulkanSend if part.function.bindings is None else BoundSend
+        return send(self.card, part, block)
 
     def source(self, program: Program) -> str:
         """SPIR-V's text, a module a kernel."""
@@ -94,16 +103,33 @@ class SpirvCompiler:
             "pushed": list(interface.push_constants),
             "spirv_bytes": len(module.bytes),
         }
+        if interface.bindings is not None:
+            header["bindings"] = interface.bindings
         return Entry(module.bytes, header)
 
     # ---- the driver's part -------------------------------------------------------------------------------------------
-    def _layout(self, push_bytes: int) -> int:
-        """The pipeline layout with so many bytes of push constants and nothing else."""
-        if push_bytes not in self._layouts:
-            pushed = vk.PushConstantRange(stages=_COMPUTE_STAGE, size=push_bytes)
+    def _layout(self, header: Mapping[str, Any]) -> tuple[int, int]:
+        """The layout of a pipeline with a kernel's push constants and bindings, and of its set; 0 is none."""
+        functions = self.card.functions
+        bound = 1 + len(header["bindings"]) if "bindings" in header else 0
+        most = min(self.card.facts.limits.maxPerStageDescriptorStorageBuffers, DESCRIPTORS)
+        if bound > most:
+            raise DeviceError(
+                f"kernel {header['name']}: it uses {bound - 1} arrays",
+                why=f"the device has no bufferDeviceAddress, and binds {most - 1} arrays at most besides the arguments "
+                "(maxPerStageDescriptorStorageBuffers)",
+                hint="parts of one large array in place of several",
+            )
+        key = 8 * len(header["pushed"]), bound
+        if key not in self._layouts:
+            pushed = vk.PushConstantRange(stages=_COMPUTE_STAGE, size=key[0])
             info = vk.PipelineLayoutCreateInfo(rangeCount=1, ranges=vk.address(pushed))
-            self._layouts[push_bytes] = self.card.functions.create("PipelineLayout", info)
-        return self._layouts[push_bytes]
+            of_set = descriptors.set_layout(functions, bound) if bound else 0
+            if of_set:
+                layouts = (ctypes.c_uint64 * 1)(of_set)
+                info.setCount, info.sets = 1, vk.address(layouts)
+            self._layouts[key] = functions.create("PipelineLayout", info), of_set
+        return self._layouts[key]
 
     def _cache(self, data: bytes) -> int:
         """A VkPipelineCache with what another process left, where it was this driver's."""
@@ -134,7 +160,7 @@ class SpirvCompiler:
                 stage.flags = _FULL_SUBGROUPS
             if facts.requires_size(self._size, threads):
                 stage.pNext = vk.address(required)
-            layout = self._layout(8 * len(code.header["pushed"]))
+            layout, _ = self._layout(code.header)
             info = vk.ComputePipelineCreateInfo(stage=stage, layout=layout, baseIndex=-1)
             return functions.create_pipeline(cache, info, doing), self._cache_data(cache)
         finally:

@@ -22,6 +22,8 @@ _COMPUTE_STAGE = 0x20
 _COMPUTE_QUEUE = 0x2
 SIZE_CONTROL = "VK_EXT_subgroup_size_control"
 HOST_MEMORY = "VK_EXT_external_memory_host"
+WITHOUT = "LANEWISE_VULKAN_WITHOUT"
+"""The environment variable with Vulkan's names of features that a device is to be used without."""
 _PORTABILITY_SUBSET = "VK_KHR_portability_subset"
 
 
@@ -129,7 +131,6 @@ _WIDTHS = (16, 32, 64)
 _INDEPENDENT = 1  # VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL
 
 NEEDED: Mapping[str, str] = {
-    "buffer_device_address": "bufferDeviceAddress",
     "subgroup_basic": "subgroup operations in compute shaders",
 }
 """Without these fields of `Features`, named as Vulkan does, no kernel runs at all."""
@@ -232,6 +233,7 @@ def probe(device: PhysicalDevice) -> Facts:
     structures = [row for row in _STRUCTURES if _has(row, offered, version)]
     sizing = _has(_SIZE_CONTROL, offered, version)
     asked = _ask_features(device, [*structures, *([_SIZE_CONTROL] if sizing else [])])
+    _leave_out(structures, asked)
     sizing = sizing and bool(asked[-1].subgroupSizeControl and asked[-1].computeFullSubgroups)
     subgroup, floats, driver = vk.SubgroupProperties(), vk.FloatControlsProperties(), vk.DriverProperties()
     size, third, fourth = (
@@ -315,6 +317,20 @@ def _ask_features(device: PhysicalDevice, rows: Sequence[_Structure]) -> list[An
     vk.chain(made)
     device.instance.functions.GetPhysicalDeviceFeatures2(device.handle, vk.address(made[0]))
     return made
+
+
+def _leave_out(structures: Sequence[_Structure], asked: Sequence[Any]) -> None:
+    """Forget the features that LANEWISE_VULKAN_WITHOUT names."""
+    named = os.environ.get(WITHOUT, "").replace(",", " ").split()
+    known = set(FEATURE_NAMES.values())
+    if unknown := sorted(set(named) - known):
+        raise DeviceError(
+            f"{WITHOUT}: expected names of features, got {unknown[0]!r}",
+            hint=f"some of these: {', '.join(sorted(known))}",
+        )
+    for row, answer in zip(structures, asked, strict=False):
+        for member in row.fields.keys() & set(named):
+            setattr(answer, member, 0)
 
 
 def _features(structures: Sequence[_Structure], asked: Sequence[Any], subgroup: Any, floats: Any) -> Features:

@@ -22,15 +22,18 @@ from functools import partial
 from typing import Any
 
 from ...errors import DeviceError
+from . import descriptors
 from . import structures as vk
 from .driver import DeviceFunctions, failure
-from .heap import Buffers, Use
+from .heap import Buffer, Buffers, Use
 from .probe import Facts
 
 LAUNCHES = 64
 """The most launches of a batch."""
 ARGUMENT_BYTES = 64 << 10
 """The room of a batch for argument blocks."""
+DESCRIPTORS = 1 << 10
+"""The room of a batch for descriptors, on a device that wants them."""
 MOMENT = 2e-4
 """Seconds that a launch may wait for others to be submitted with."""
 REST = 50
@@ -54,24 +57,28 @@ class Batch:
 
     __slots__ = (
         "address",
+        "buffer",
         "commands",
         "fence",
         "host",
         "launches",
         "marked",
         "pipeline",
+        "pool",
         "serial",
         "used",
         "waiters",
         "written",
     )
 
-    def __init__(self, commands: int, fence: Any, host: int, address: int) -> None:
+    def __init__(self, commands: int, fence: Any, room: Buffer, pool: int) -> None:
         self.commands = commands
         self.fence = fence
         """An array of the one fence, as the driver's functions take it."""
-        self.host, self.address = host, address
+        self.host, self.address, self.buffer = room.host, room.address, room.handle
         """The room for arguments, as the host and as the device sees it."""
+        self.pool = pool
+        """Of descriptor sets; 0 where arrays have addresses."""
         self.begin(0)
 
     def begin(self, serial: int) -> None:
@@ -106,6 +113,7 @@ class Queue:
         self.serial = 0
         """The batch of what was recorded last."""
         self._done = 0
+        self._binds = not facts.features.buffer_device_address
         self._submitted = 0.0  # when something was, and nobody has waited since
         self._spin = 0.0 if facts.is_cpu else SPIN  # a CPU has better things to do
         self._failure: DeviceError | None = None
@@ -134,6 +142,8 @@ class Queue:
                 raise self._failure
             self.reap()
             batch = self._resting.pop() if self._resting else self._new_batch()
+            if batch.pool:
+                self._check(self._functions.ResetDescriptorPool(self._device, batch.pool, 0))
             self._check(self._functions.BeginCommandBuffer(batch.commands, self._begin))
             self.serial += 1
             batch.begin(self.serial)
@@ -146,7 +156,8 @@ class Queue:
         self._functions.call("AllocateCommandBuffers", self._device, ctypes.byref(info), ctypes.byref(commands))
         fence = self._functions.create("Fence", vk.FenceCreateInfo())
         room = self._buffers.make(ARGUMENT_BYTES, Use.ARGUMENTS, "the arguments of launches")
-        return Batch(commands.value or 0, (ctypes.c_uint64 * 1)(fence), room.host, room.address)
+        pool = descriptors.pool(self._functions, LAUNCHES, DESCRIPTORS) if self._binds else 0
+        return Batch(commands.value or 0, (ctypes.c_uint64 * 1)(fence), room, pool)
 
     def order(self, batch: Batch) -> None:
         """What is recorded next sees all writes before it.

@@ -58,6 +58,7 @@ class StorageClass(IntEnum):
     Workgroup = 4
     Function = 7
     PushConstant = 9
+    StorageBuffer = 12
     PhysicalStorageBuffer = 5349
 
 
@@ -65,7 +66,10 @@ class Decoration(IntEnum):
     Block = 2
     ArrayStride = 6
     BuiltIn = 11
+    Aliased = 20
     Coherent = 23
+    Binding = 33
+    DescriptorSet = 34
     Offset = 35
     NoContraction = 42
 
@@ -90,6 +94,7 @@ class ExecutionModel(IntEnum):
 
 
 class AddressingModel(IntEnum):
+    Logical = 0
     PhysicalStorageBuffer64 = 5348
 
 

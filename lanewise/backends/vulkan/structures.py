@@ -117,6 +117,17 @@ ComputePipelineCreateInfo = _chained(
 )
 PipelineCacheCreateInfo = _chained("PipelineCacheCreateInfo", 17, "u32 flags; size size; ptr data")
 
+# ---- descriptors -----------------------------------------------------------------------------------------------------
+DescriptorSetLayoutBinding = _plain("DescriptorSetLayoutBinding", "u32 binding type count stages; ptr samplers")
+DescriptorSetLayoutCreateInfo = _chained("DescriptorSetLayoutCreateInfo", 32, "u32 flags bindingCount; ptr bindings")
+DescriptorPoolSize = _plain("DescriptorPoolSize", "u32 type count")
+DescriptorPoolCreateInfo = _chained("DescriptorPoolCreateInfo", 33, "u32 flags maxSets sizeCount; ptr sizes")
+DescriptorSetAllocateInfo = _chained("DescriptorSetAllocateInfo", 34, "u64 pool; u32 count; ptr layouts")
+DescriptorBufferInfo = _plain("DescriptorBufferInfo", "u64 buffer offset range")
+WriteDescriptorSet = _chained(
+    "WriteDescriptorSet", 35, "u64 set; u32 binding element count type; ptr images buffers views"
+)
+
 # ---- commands --------------------------------------------------------------------------------------------------------
 CommandPoolCreateInfo = _chained("CommandPoolCreateInfo", 39, "u32 flags family")
 CommandBufferAllocateInfo = _chained("CommandBufferAllocateInfo", 40, "u64 pool; u32 level count")
@@ -134,7 +145,8 @@ SubmitInfo = _chained(
 # VkPhysicalDeviceLimits: runs of members that nothing here reads have one name.
 Limits = _plain(
     "Limits",
-    "u32*8 images; u32 maxPushConstantsSize maxMemoryAllocationCount maxSamplers; u64 granularity sparse; u32*38 other;"
+    "u32*7 images; u32 maxStorageBufferRange maxPushConstantsSize maxMemoryAllocationCount maxSamplers;"
+    "u64 granularity sparse; u32*3 sets; u32 maxPerStageDescriptorStorageBuffers; u32*34 other;"
     "u32 maxComputeSharedMemorySize; u32*3 maxComputeWorkGroupCount; u32 maxComputeWorkGroupInvocations;"
     "u32*3 maxComputeWorkGroupSize; u32*5 raster; f32*2 sampler; u32*3 viewports; f32*2 bounds; u32 viewportBits;"
     "size minMemoryMapAlignment; u64*3 alignments; u32*4 offsets; f32*2 interpolation; u32*15 samples;"
