@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import c_void_p
+from pathlib import Path
 from typing import Any
 
 from ...cache import Entry
@@ -13,6 +14,7 @@ from ..gpu.modules import ModuleCompiler
 from .card import AmdCard
 from .hip import ask
 from .launch import AmdSend
+from .ocml import device_library
 from .target import AmdTarget
 
 
@@ -28,6 +30,9 @@ class CodeObjectCompiler(ModuleCompiler):
 
     def send(self, part: Part, block: bytes, stream: int) -> AmdSend:
         return AmdSend(self._card, part, block, stream)
+
+    def library(self) -> Path | None:
+        return device_library()
 
     def text(self, kernels: Sequence[Kernel]) -> str:
         """Assembly."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from os import environ
 from pathlib import Path
+
+USUAL = Path("/usr/local/cuda/nvvm/libdevice/libdevice.10.bc")
 
 
 def libdevice() -> Path | None:
-    """libdevice.10.bc: of CUDA_HOME, of the PyPI package nvidia-nvvm, or of /usr/local/cuda."""
-    roots = [Path(environ["CUDA_HOME"]) / "nvvm"] if "CUDA_HOME" in environ else []
-    spec = find_spec("nvidia")
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        roots += sorted(Path(place).glob("*/nvvm"), reverse=True)
-    roots.append(Path("/usr/local/cuda/nvvm"))
-    files = (root / "libdevice/libdevice.10.bc" for root in roots)
-    return next((file for file in files if file.is_file()), None)
+    """libdevice.10.bc: where cuda-pathfinder finds it (PyPI's nvidia-nvvm, conda, CUDA_HOME), or in CUDA's folder."""
+    return _found() or (USUAL if USUAL.is_file() else None)
+
+
+def _found() -> Path | None:
+    try:
+        from cuda import pathfinder  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
+
+        return Path(pathfinder.find_bitcode_lib("device"))
+    except (ImportError, AttributeError, RuntimeError):  # it is missing, too old to know of it, or finds nothing
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ...cache import Entry
@@ -15,6 +16,7 @@ from ..gpu.modules import ModuleCompiler
 from .card import CudaCard
 from .driver import call, driver, failure
 from .launch import CudaSend
+from .libdevice import libdevice
 from .target import STATIC_SHARED_LIMIT, CudaTarget
 
 # Capabilities that LLVM knows, and the version of PTX that each came with (PTX ISA, release notes).  Code for one runs
@@ -66,6 +68,9 @@ class PtxCompiler(ModuleCompiler):
 
     def send(self, part: Part, block: bytes, stream: int) -> CudaSend:
         return CudaSend(self._card, part, block, stream)
+
+    def library(self) -> Path | None:
+        return libdevice()
 
     def text(self, kernels: Sequence[Kernel]) -> str:
         """PTX."""

@@ -30,9 +30,7 @@ class RecordingExecutable(GpuExecutable):
         self._engine.download(words.view(np.uint8), room.address)
         records.deliver(words, self._sites)
 
-    def queue(
-        self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int, plans: dict[Any, Any]
-    ) -> None:
+    def queue(self, arrays: Sequence[View], scalars: Sequence[int | float], stream: int, plans: dict[Any, Any]) -> None:
         self.launch(arrays, scalars, stream)
 
     def prepare(self, arrays: Sequence[View], stream: int) -> Callable[[], None]:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...cache import Entry, fetch
 from ...ir import Kernel, Program, to_text
+from ...ir.arith import MATH
 from .card import Card
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ..llvm.target import Target
 
@@ -51,7 +53,8 @@ class ModuleCompiler(ABC):
     def function(self, program: Program, number: int, *, regular: bool) -> Function:
         """One variant of the `number`-th parallel loop, from the disk cache where it was compiled before."""
         flags = f"{number} {'regular' if regular else 'general'}"
-        entry = fetch((to_text(program), flags, self._key), lambda: self._compile(program, number, regular=regular))
+        key = (to_text(program), flags, self._key, self._mathematics(program))
+        entry = fetch(key, lambda: self._compile(program, number, regular=regular))
         with self.card.current():
             handle, module = self.load(entry)
         return Function(handle, module=module, **entry.header)
@@ -79,10 +82,22 @@ class ModuleCompiler(ABC):
         }
         return Entry(self.machine_code(kernel), header)
 
+    def _mathematics(self, program: Program) -> str:
+        """Which library a program's mathematics comes from, if it has any: code that is kept is made of that one."""
+        if not any(op.opcode in MATH for op in program.body.walk()):
+            return ""
+        path = self.library()
+        facts = path.stat() if path is not None else None
+        return f"{path} {facts.st_size} {facts.st_mtime_ns}" if facts is not None else ""
+
     # ---- what the backend says -------------------------------------------------------------------------------------
     @abstractmethod
     def text(self, kernels: Sequence[Kernel]) -> str:
         """Kernels as they are launched, in the form that people read."""
+
+    @abstractmethod
+    def library(self) -> Path | None:
+        """The maker's mathematics as LLVM bitcode, where it is found."""
 
     @abstractmethod
     def machine_code(self, kernel: Kernel) -> bytes: ...
