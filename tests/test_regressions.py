@@ -363,3 +363,19 @@ def test_branches_that_give_a_load_or_a_constant(device: lw.Device) -> None:
         out = np.zeros(70, np.int32)
         load_or_constant(np.array([first], np.int32), out)
         assert out.tolist() == [want] * 70
+
+
+@lw.kernel
+def quarters_of_columns(quarter: lw.types.ndarray(lw.i32, 2), rest: lw.types.ndarray(lw.i32, 2)):
+    lw.loop_config(block_dim=128)
+    for i, j in lw.ndrange(quarter.shape[0], quarter.shape[1]):
+        quarter[i, j] = j // 4
+        rest[i, j] = j % 4
+
+
+@pytest.mark.parametrize("row", [5, 24, 65, 100, 128])
+def test_rows_that_begin_within_a_subgroup(device: lw.Device, row: int) -> None:
+    quarter, rest = np.zeros((2, 37, row), np.int32)
+    quarters_of_columns(quarter, rest)
+    np.testing.assert_array_equal(quarter, np.arange(row) // 4 + np.zeros_like(quarter))
+    np.testing.assert_array_equal(rest, np.arange(row) % 4 + np.zeros_like(rest))

@@ -56,6 +56,8 @@ def operation(op: str | Callable[..., Any], identity: int | float | None, dtype:
             raise LanewiseTypeError(f"expected op among {', '.join(_BY_NAME)}, or an @lw.func, got {op!r}")
         function, identity_of = found
         return Operation(function, identity_of(dtype) if identity is None else identity)
+    if not callable(op):
+        raise LanewiseTypeError(f"expected op among {', '.join(_BY_NAME)}, or an @lw.func, got {op!r}")
     if identity is None:
         raise LanewiseTypeError(
             "expected the identity of a function of your own, got none",

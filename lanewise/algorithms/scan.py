@@ -8,6 +8,7 @@ from typing import Any
 import lanewise as lw
 from lanewise.simt import block
 
+from ..errors import LanewiseTypeError
 from .arrays import Line, source
 from .operations import operation
 
@@ -58,6 +59,8 @@ def _scanned(x: Any, op: str | Callable[..., Any], identity: int | float | None,
     given = source(x)
     chosen = operation(op, identity, given.dtype)
     result = given.like(given.length) if out is None else out
+    if len(result) != given.length:
+        raise LanewiseTypeError(f"expected an `out` of {given.length} elements, got {len(result)}")
     sums = given.like(-(-given.length // CHUNK))
     _scan(given.array, chosen.function, chosen.identity, inclusive, sums, result)
     return result
@@ -66,7 +69,7 @@ def _scanned(x: Any, op: str | Callable[..., Any], identity: int | float | None,
 def inclusive_scan(
     x: Any, op: str | Callable[..., Any] = "add", identity: int | float | None = None, *, out: Any = None
 ) -> Any:
-    """out[i] = x[0] op ... op x[i], in x's type; a new array unless `out` is given, which may be x.
+    """out[i] = x[0] op ... op x[i], in x's type; a new array unless `out`, as long as x, is given; it may be x.
 
     `op` is "add", "mul", "min", "max", or an associative `@lw.func` of two arguments with its `identity`.
     """

@@ -146,7 +146,8 @@ class _Fold:
             if op.opcode in ("and", "or") and a is b:
                 return a
             if op.opcode == "and" and a in self.lanes and b in self.lanes:
-                if np.array_equal(*np.broadcast_arrays(self.lanes[a] & self.lanes[b], self.lanes[a])):
+                masked, whole = np.broadcast_arrays(self.lanes[a] & self.lanes[b], self.lanes[a])
+                if np.array_equal(masked, whole):
                     return a
         elif op.opcode == "cast" and op.operands[0].type == op.result.type:
             return op.operands[0]

@@ -8,6 +8,7 @@ is linear and the others are uniform; whoever launches it has seen to that.  The
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from .. import dtypes
 from ..ir import Builder, Kernel, Op, Program, Value
@@ -109,8 +110,9 @@ def _prologue(
     here = first if regular else b("add", first, lane, nowrap=True)
     found: list[Value] = []
     for extent in reversed(extents[1:]):
-        # Where rows are whole subgroups, those begin at a multiple of W.
-        known = {"multiple": width} if regular and aligned and not found and not b.block_dim % width else {}
+        known: dict[str, Any] = {}
+        if regular and aligned and not found and not b.block_dim % width:
+            known["multiple"] = width  # rows are whole subgroups, so these begin at a multiple of W
         found.append(b("mod", here, extent, **known))
         here = b("floordiv", here, extent)
     found.append(here)

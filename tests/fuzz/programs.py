@@ -32,8 +32,9 @@ def kernel(
     out_i64: lw.types.ndarray(dtype=lw.i64, ndim=1),
     n: lw.i32,
 ):
+    row = lw.min(n, {row})
     lw.loop_config(block_dim={block_dim})
-    for i in range(n):
+    {loop}
         lane = subgroup.invocation_id()
         a = ints[i]
         b = ints[n - 1 - i]
@@ -43,6 +44,10 @@ def kernel(
         m = lw.u64(b)
         w = lw.i64(a) * 65537
 """
+LOOPS = {
+    "one axis": "for i in range(n):\n        j = i // 4",
+    "rows": "for r, j in lw.ndrange(n // row, row):\n        i = r * row + j",
+}
 FOOTER = """\
         out_i32[i] = a ^ b
         out_u8[i] = c
@@ -99,9 +104,9 @@ class Writer:
         if dtype == "f32":
             names += ["lw.f32(1.5)", "lw.f32(0.0)", "lw.f32(-2.0)"]
         else:
-            names += ["1", "3", "7", "100"]
-            literal = self.pick(*names)
-            return literal if literal in VARIABLES[dtype] else f"lw.{dtype}({literal})"
+            names += ["1", "3", "7", "100", "i", "j", "i // 8", "j // 4", "j % 16"]
+            chosen = self.pick(*names)
+            return chosen if chosen in VARIABLES[dtype] else f"lw.{dtype}({chosen})"
         return self.pick(*names)
 
     def condition(self, depth: int = 1) -> str:
@@ -197,5 +202,7 @@ def kernels(draw: Any) -> str:
     writer = Writer(draw)
     for _ in range(draw(st.integers(2, 5))):
         writer.statement(2, 2, False)
-    block_dim = draw(st.sampled_from([32, 48, 64, 128]))
-    return HEADER.replace("{block_dim}", str(block_dim)) + "\n".join(writer.lines) + "\n" + FOOTER
+    head = HEADER.replace("{block_dim}", str(draw(st.sampled_from([32, 48, 64, 128]))))
+    head = head.replace("{row}", str(draw(st.sampled_from([5, 8, 24, 33, 64]))))
+    head = head.replace("{loop}", LOOPS[draw(st.sampled_from(sorted(LOOPS)))])
+    return head + "\n".join(writer.lines) + "\n" + FOOTER

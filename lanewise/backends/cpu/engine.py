@@ -150,7 +150,7 @@ class _Loop:
             self._program,
             self._number,
             regular=regular,
-            aligned=True,  # a row may begin anywhere: `driver` asks only that a subgroup lies within one
+            aligned=False,  # a row may begin anywhere: `driver` asks only that a subgroup lies within one
             expansions=sorts(host()),
             max_shared_bytes=SHARED_BYTES,
         )
