@@ -62,7 +62,7 @@ MORE    := tests/test_control_flow.py tests/test_language.py tests/vulkan
 
 vulkan: $(DEVICES:%=vulkan-%)
 vulkan-mesa25-%:     TESTS = $(OPS)
-vulkan-mesa25-8:     TESTS = $(OPS) tests/test_launch.py tests/fuzz $(MORE)
+vulkan-mesa25-8:     TESTS = $(OPS) $(addprefix tests/test_,launch.py debug.py fast_float.py regressions.py) tests/fuzz $(MORE)
 vulkan-mesa22:       TESTS = $(addprefix tests/ops/test_,votes.py movement.py quad.py synchronization.py block.py) $(MORE)
 vulkan-mesa22:       LAYER = $(VULKAN)/validation.env
 vulkan-swiftshader:  TESTS = $(OPS) tests/vulkan

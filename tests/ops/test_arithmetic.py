@@ -349,3 +349,22 @@ def test_cast(simple_devices: lw.Device, source: lw.DType, target: lw.DType) -> 
         want = np.array([converted(x, source, target) for x in a], target.np)
     wrong = np.flatnonzero(bits(out) != bits(want))
     assert not len(wrong), [(a[w], out[w], want[w]) for w in wrong[:5]]
+
+
+@lw.kernel
+def divided_by_zero(x: lw.types.ndarray(), out: lw.types.ndarray(), zero: lw.template(), lost: lw.template()):
+    for i in range(x.shape[0]):
+        out[0, i] = x[i] / zero
+        out[1, i] = x[i] / lost
+        out[2, i] = x[i] // zero
+        out[3, i] = x[i] % zero
+
+
+@pytest.mark.parametrize("dtype", [lw.f16, lw.f32, lw.f64], ids=str)
+def test_division_by_a_literal_zero(dtype: lw.DType, simple_devices: lw.Device) -> None:
+    x = np.array([1, -1, 0, -0.0, np.inf, -np.inf, np.nan, 3], dtype.np)
+    out = np.zeros((4, x.size), dtype.np)
+    divided_by_zero(x, out, dtype.np.type(0.0), dtype.np.type(-0.0))
+    with np.errstate(all="ignore"):
+        quotient = x / dtype.np.type(0)
+    np.testing.assert_array_equal(out, [quotient, -quotient, quotient, np.full_like(x, np.nan)])

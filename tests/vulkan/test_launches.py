@@ -328,6 +328,39 @@ def test_a_forked_process_is_told(vulkan: lw.Device, tmp_path: Path) -> None:
     assert done.stdout.endswith("0\n")
 
 
+BUSY = """
+import threading, time
+import lanewise as lw
+
+@lw.kernel
+def add(x: lw.types.ndarray(lw.f32, 1)):
+    for i in range(x.shape[0]):
+        x[i] += 1.0
+
+lw.init(lw.vulkan)
+x = lw.ndarray(lw.f32, 10_000)
+add(x)
+
+def launches(wait):
+    while True:
+        add(x)
+        if wait:
+            x.to_numpy()
+
+for wait in (False, True):
+    threading.Thread(target=launches, args=(wait,), daemon=True).start()
+time.sleep(0.3)
+"""
+
+
+def test_threads_that_launch_while_the_process_ends(vulkan: lw.Device, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(BUSY)
+    for _ in range(3):
+        done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+
+
 # ---- kept on disk ----------------------------------------------------------------------------------------------------
 PROGRAM = """
 import sys

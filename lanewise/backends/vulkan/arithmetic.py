@@ -8,6 +8,7 @@ negative numbers, a shift by the width or more, a conversion of a float that doe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -137,6 +138,19 @@ def _in_f32(emit: Callable[[Code, DType, Id, Id], Id]) -> Emit:
         return c.m("FConvert", dtype, emit(c, f32, *wide))
 
     return row
+
+
+_divided = _in_f32(lambda c, dtype, a, b: c.m("FDiv", dtype, a, b))
+
+
+def _div(c: Code, op: Op) -> Id:
+    """SPIR-V leaves a division by zero undefined, and drivers make use of it where they see the zero."""
+    a, b = c.values(op)
+    divisor = c.m.value_of(b)
+    if divisor is None or divisor:
+        return _divided(c, op)
+    dtype = op.result.type
+    return c.m("FMul", dtype, a, c.m.const(math.copysign(math.inf, divisor), dtype))
 
 
 def _sqrt(c: Code, op: Op) -> Id:
@@ -392,7 +406,7 @@ EXPANDED: dict[str, Emit] = {
     "rsqrt": _sqrt,
     "trunc": _trunc,
     "round": _round,
-    "div": _in_f32(lambda c, dtype, a, b: c.m("FDiv", dtype, a, b)),
+    "div": _div,
     "select": lambda c, op: c.m.emit("Select", op.result.type, *c.values(op), hint=op.result.hint),
     "cast": _cast,
     "bitcast": _bitcast,

@@ -188,7 +188,8 @@ class InPlace(Transfers):
 def _close(queue: Queue, functions: DeviceFunctions) -> None:
     """When a card is gone, or the process ends: a driver's threads may fail at exit while its devices are there."""
     if queue.close():
-        functions.close()
+        with queue.lock:
+            functions.close()
 
 
 def _make_device(facts: Facts) -> int:

@@ -249,7 +249,9 @@ class Queue:
                 if self._flying:
                     fence = self._flying[-1].fence
                     code = self._functions.WaitForFences(self._device, 1, fence, 1, int(PATIENCE * 1e9))
-                    passed = code == 0
+                    passed = code == 0 and not any(batch.waiters for batch in self._flying)
+            # Other threads may still launch while the process ends: nothing of the device may be there for them.
+            self._failure = self._failure or DeviceError("this Vulkan device was closed", why="the process ends")
         if self._flusher is not None and self._flusher is not threading.current_thread():
             self._flusher.join()
         return passed
@@ -281,6 +283,8 @@ class Queue:
                 batch.waiters -= 1
                 self._submitted = 0.0
         with self.lock:
+            if self._closed and self._failure is not None:
+                raise self._failure
             self._check(code)
             self.reap()
 
