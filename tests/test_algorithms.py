@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -153,7 +153,7 @@ def test_strided_and_lent_arrays() -> None:
         (lambda: algorithms.sort(np.zeros(2), np.zeros(3)), "expected as many values as keys"),
         (lambda: algorithms.reduce(np.zeros(2, complex)), "scalar type"),
         (lambda: algorithms.reduce([1, 2]), "list"),
-        (lambda: algorithms.reduce(np.zeros(2), None), "expected op among add, mul, min, max"),
+        (lambda: algorithms.reduce(np.zeros(2), cast(Any, None)), "expected op among add, mul, min, max"),
         (lambda: algorithms.inclusive_scan(np.zeros(600), out=np.zeros(2)), "an `out` of 600 elements, got 2"),
         (lambda: algorithms.exclusive_scan(np.zeros(2), out=np.zeros(600)), "an `out` of 2 elements, got 600"),
     ],
