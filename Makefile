@@ -35,11 +35,11 @@ types: $(VENV)/.test
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(VENV)/.test
-	$(BIN)/pytest -p no:cacheprovider -n auto --dist worksteal
+	LANEWISE_REQUIRE= $(BIN)/pytest -p no:cacheprovider -n auto --dist worksteal --ignore tests/vulkan
 
 # Assembly for AMD GPUs as tests/amdgpu/isa interprets it: some types of each family of operations, or everything.
-ISA       := gfx90a:64 gfx942:64 gfx1030:32 gfx1100:32 gfx1100:64 gfx1200:64
-ISA_TOO   := gfx908:64 gfx950:64 gfx1030:64 gfx1200:32
+ISA       := gfx90a:64 gfx1030:32 gfx1100:64 gfx1200:64
+ISA_TOO   := gfx908:64 gfx942:64 gfx950:64 gfx1030:64 gfx1100:32 gfx1200:32
 ISA_TYPES := (i32 or f32 or (movement and f64) or synchronization or bundles or control_flow or language)
 
 isa: $(VENV)/.test

@@ -48,9 +48,7 @@ def exclusive_min(value: _T, block_dim: int | None = None, dtype: Any = None) ->
     rounds from left to right.  Every thread of the block must reach it, those that have ended their item aside.
     `block_dim` and `dtype` are accepted and checked.  Two barriers, and one value a subgroup of shared memory."""
 
-def exclusive_scan(
-    value: _T, op: Callable[[Any, Any], Any], identity: _T, block_dim: int | None = None, dtype: Any = None
-) -> _T:
+def exclusive_scan(value: _T, op: Callable[[Any, Any], Any], identity: _T, block_dim: int | None = None, dtype: Any = None) -> _T:
     """r[t] = the inclusive value of the nearest active thread below t
 
     Defined in every active thread; the identity (`identity`) in the lowest.
@@ -94,9 +92,7 @@ def inclusive_min(value: _T, block_dim: int | None = None, dtype: Any = None) ->
     rounds from left to right.  Every thread of the block must reach it, those that have ended their item aside.
     `block_dim` and `dtype` are accepted and checked.  Two barriers, and one value a subgroup of shared memory."""
 
-def inclusive_scan(
-    value: _T, op: Callable[[Any, Any], Any], identity: _T, block_dim: int | None = None, dtype: Any = None
-) -> _T:
+def inclusive_scan(value: _T, op: Callable[[Any, Any], Any], identity: _T, block_dim: int | None = None, dtype: Any = None) -> _T:
     """r[t] = v[0] op ... op v[t] over the active threads of the block
 
     Defined in every active thread.
@@ -108,15 +104,13 @@ def inclusive_scan(
     rounds from left to right.  Every thread of the block must reach it, those that have ended their item aside.
     `block_dim` and `dtype` are accepted and checked.  Two barriers, and one value a subgroup of shared memory."""
 
-def mem_fence(scope: Literal["all", "buffer", "shared"] = "all") -> None:
+def mem_fence(scope: Literal["all", "buffer", "shared"] = 'all') -> None:
     """Orders this thread's memory accesses before it ahead of those after it, as the block sees them.
 
     `scope` is "all", "buffer" (global memory) or "shared".  Nobody waits.  PTX fence.acq_rel.cta, SPIR-V
     OpMemoryBarrier with Workgroup scope."""
 
-def reduce(
-    value: _T, op: Callable[[Any, Any], Any], identity: _T, block_dim: int | None = None, dtype: Any = None
-) -> _T:
+def reduce(value: _T, op: Callable[[Any, Any], Any], identity: _T, block_dim: int | None = None, dtype: Any = None) -> _T:
     """r = v[0] op v[1] op ... over the active threads of the block
 
     Defined in thread 0.
@@ -137,9 +131,7 @@ def reduce_add(value: _T, block_dim: int | None = None, dtype: Any = None) -> _T
     rounds from left to right.  Every thread of the block must reach it, those that have ended their item aside.
     `block_dim` and `dtype` are accepted and checked.  Two barriers, and one value a subgroup of shared memory."""
 
-def reduce_all(
-    value: _T, op: Callable[[Any, Any], Any], identity: _T, block_dim: int | None = None, dtype: Any = None
-) -> _T:
+def reduce_all(value: _T, op: Callable[[Any, Any], Any], identity: _T, block_dim: int | None = None, dtype: Any = None) -> _T:
     """r = v[0] op v[1] op ... over the active threads of the block
 
     Defined in every active thread.

@@ -3,7 +3,7 @@
 
 from typing import Literal
 
-def mem_fence(scope: Literal["all", "buffer", "shared"] = "all") -> None:
+def mem_fence(scope: Literal["all", "buffer", "shared"] = 'all') -> None:
     """Orders this thread's memory accesses before it ahead of those after it, as the device sees them.
 
     `scope` is "all", "buffer" (global memory) or "shared".  Nobody waits.  PTX fence.acq_rel.gpu, SPIR-V

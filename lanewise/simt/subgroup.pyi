@@ -564,13 +564,13 @@ def match_any_tiled(value: Any, log2_size: int) -> int:
 
     A u32 for tiles of up to 32 lanes (log2_size <= 5), a u64 for 64, like `ballot_tiled`."""
 
-def mem_fence(scope: Literal["all", "buffer", "shared"] = "all") -> None:
+def mem_fence(scope: Literal["all", "buffer", "shared"] = 'all') -> None:
     """Orders this thread's memory accesses before it ahead of those after it, as the subgroup sees them.
 
     `scope` is "all", "buffer" (global memory) or "shared".  Nobody waits.  SPIR-V OpMemoryBarrier with Subgroup
     scope."""
 
-def memory_barrier(scope: Literal["all", "buffer", "shared"] = "all") -> None:
+def memory_barrier(scope: Literal["all", "buffer", "shared"] = 'all') -> None:
     """The old name of `mem_fence`."""
 
 def num_subgroups() -> int:
