@@ -117,7 +117,7 @@ class _Fold:
             return np.array([op.attrs["value"]], op.result.type.np)
         if op.opcode == "lane":
             return np.arange(self.size, dtype=np.int32)
-        if op.opcode == "and" and self.masks_nothing_of(*op.operands):
+        if op.opcode == "and" and self.keeps_nothing_of(*op.operands):
             return np.zeros(1, op.result.type.np)
         meaning = OPCODES[op.opcode].meaning
         if meaning is None or op.opcode in MATH or not all(v in self.lanes for v in op.operands):
@@ -196,8 +196,8 @@ class _Fold:
         operand = self.names.get(constant.result, constant.result)
         return Op("shr" if op.opcode == "floordiv" else "and", (op.operands[0], operand), op.results, {}, loc=op.loc)
 
-    def masks_nothing_of(self, value: Value, mask: Value) -> bool:
-        """Whether a constant mask has only bits below those of a multiple of a power of two."""
+    def keeps_nothing_of(self, value: Value, mask: Value) -> bool:
+        """Whether a constant mask has only bits that are 0 in the value, a multiple of a power of two."""
         known = self.lanes.get(mask)
         return known is not None and known.min() >= 0 and known.max() < self.multiples.get(value, 1)
 

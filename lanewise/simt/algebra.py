@@ -18,6 +18,7 @@ from .. import dtypes
 from ..dtypes import DType
 from ..ir import OPCODES, Block, Builder, Value
 from ..ir.clone import inline_region
+from . import emit
 from .op import Arr
 
 T = TypeVar("T")
@@ -74,11 +75,11 @@ class Monoid:
         key = dtypes.signed_of(t.bits)
         nan = b.const(self.identity(key), key)  # behind every number, and still a NaN when it comes back
 
-        identity = _ordered(b, b("bitcast", b.const(self.identity(t), t), dtype=key))
+        identity = emit.ordered(b, b("bitcast", b.const(self.identity(t), t), dtype=key))
         algebra = replace(self.emitted(b, key), neutral=(nan,), identity=(identity,), exact=False)
-        ordered = _ordered(b, b("bitcast", value, dtype=key))
+        ordered = emit.ordered(b, b("bitcast", value, dtype=key))
         chosen = b.select(b("ne", value, value), nan, ordered)
-        return Keyed(chosen, algebra, lambda v: b("bitcast", _ordered(b, v), dtype=t))
+        return Keyed(chosen, algebra, lambda v: b("bitcast", emit.ordered(b, v), dtype=t))
 
     def numeric(self, dtype: DType) -> Algebra[Arr]:
         """Over NumPy arrays."""
@@ -102,16 +103,6 @@ class Keyed:
     value: Value
     algebra: Algebra[Value]
     decode: Callable[[Value], Value]
-
-
-def _ordered(b: Builder, bits: Value) -> Value:
-    """The bits of a float as an integer that is greater where the float is (-0 below +0), and the way back.
-
-    A negative float's magnitude bits are flipped; doing it twice changes nothing.
-    """
-    t = bits.type
-    negative = b("shr", bits, b.const(t.bits - 1, t))
-    return b("xor", bits, b.and_(negative, b.const(t.highest, t)))
 
 
 def _constant(value: int | float, dtype: DType) -> Arr:

@@ -46,6 +46,16 @@ def wrapped(b: Builder, index: Value, size: int) -> Value:
     return b.and_(b.cast(index, dtypes.i32), b.i32(size - 1))
 
 
+def ordered(b: Builder, bits: Value) -> Value:
+    """The bits of a float as a signed integer that is greater where the float is (-0 below +0), and the way back.
+
+    A negative float's magnitude bits are flipped; doing it twice changes nothing.
+    """
+    t = bits.type
+    negative = b("shr", bits, b.const(t.bits - 1, t))
+    return b("xor", bits, b.and_(negative, b.const(t.highest, t)))
+
+
 def read(b: Builder, active: Value | None, value: Value, fetch: Callable[[Value], Value]) -> Value:
     """What `fetch` moves from other lanes; from an inactive lane, the reader's own value."""
     fetched = fetch(value)

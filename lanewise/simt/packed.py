@@ -34,12 +34,6 @@ def by_extremes(b: Builder, large: Value, own: Value, other: Value) -> Value:
 
 
 # ---- one field ------------------------------------------------------------------------------------------------------
-def _flipped(b: Builder, key: Value) -> Value:
-    """A negative float's magnitude bits are flipped; doing it twice changes nothing."""
-    t = key.type
-    return b("xor", key, b.and_(b("shr", key, b.const(t.bits - 1, t)), b.const(t.highest, t)))
-
-
 def _signs_flipped(b: Builder, key: Value) -> Value:
     return b("xor", key, b.const(key.type.lowest, key.type))
 
@@ -50,14 +44,14 @@ def _key_of(b: Builder, value: Value) -> Value:
     if t.is_signed and not t.is_float:
         return value
     bits = b("bitcast", value, dtype=dtypes.signed_of(t.bits))
-    return _flipped(b, bits) if t.is_float else _signs_flipped(b, bits)
+    return emit.ordered(b, bits) if t.is_float else _signs_flipped(b, bits)
 
 
 def _value_of(b: Builder, key: Value, t: DType) -> Value:
     """The way back."""
     if t.is_signed and not t.is_float:
         return key
-    return b("bitcast", _flipped(b, key) if t.is_float else _signs_flipped(b, key), dtype=t)
+    return b("bitcast", emit.ordered(b, key) if t.is_float else _signs_flipped(b, key), dtype=t)
 
 
 # ---- the fields as one ----------------------------------------------------------------------------------------------

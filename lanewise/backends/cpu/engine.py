@@ -9,11 +9,8 @@ import threading
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
 from ... import dtypes
 from ...cache import Entry, fetch
-from ...dtypes import DType
 from ...ir import Kernel, Op, Program, to_text
 from ...passes import parallel_loops, prepare, record
 from ...passes.host import compile_host
@@ -21,6 +18,7 @@ from ...passes.outline import captured_scalars
 from ...views import view_of
 from .. import records
 from ..engine import SUBGROUP_SIZES, Properties, View
+from ..slots import fitting, slot_format
 from . import pool as pools
 from .emit import emit_module
 from .frames import SHARED_BYTES, suspends
@@ -101,14 +99,6 @@ class RecordingExecutable(CpuExecutable):
         records.deliver(words, self._sites)
 
 
-_PACKED = {"f16": "e6x", "f32": "f4x", "f64": "d"}
-
-
-def _slot_format(dtype: DType) -> str:
-    """How `struct` writes a scalar into its 8 bytes."""
-    return _PACKED.get(dtype.name, "q" if dtype.is_signed else "Q")
-
-
 class _Job(threading.local):
     """Each launching thread's own memory for a loop's job and arguments, on cache lines of its own."""
 
@@ -130,7 +120,7 @@ class _Loop:
         self._extents = [scalars.index(v) for v in op.operands]
         self._types = [v.type for v in scalars]
         memory_words = sum(1 + 2 * memory.ndim for memory in program.memories)
-        self._layout = struct.Struct(f"{JOB_WORDS + memory_words}q{''.join(_slot_format(v.type) for v in scalars)}Q")
+        self._layout = struct.Struct(f"{JOB_WORDS + memory_words}q{''.join(slot_format(v.type) for v in scalars)}Q")
         self._job = _Job(self._layout.size)
         self._threads = threads
         self._lock = threading.RLock()
@@ -192,7 +182,7 @@ class _Loop:
         try:
             self._layout.pack_into(job.words, 0, *head, *words, *values, general)
         except (OverflowError, struct.error):
-            values = [_fitting(v, t) for v, t in zip(values, self._types, strict=True)]
+            values = [fitting(v, t) for v, t in zip(values, self._types, strict=True)]
             self._layout.pack_into(job.words, 0, *head, *words, *values, general)
         pools.pool(self._threads).run(job.words, job.address)
 
@@ -207,15 +197,6 @@ class _Loop:
             or block_dim % width
             or (len(self._extents) > 1 and row % width)
         )
-
-
-def _fitting(value: int | float, dtype: DType) -> int | float:
-    """A float beyond its type's range as the infinity that it rounds to; an integer wrapped into its slot."""
-    if dtype.is_float:
-        with np.errstate(over="ignore"):
-            return float(dtype.np.type(value))
-    bits = int(value) & ((1 << 64) - 1)
-    return bits - (1 << 64) if dtype.is_signed and bits >> 63 else bits
 
 
 assert (FUNCTION, BLOCKS, NEXT, RUNNING, THREADS) == (0, 1, 2, 3, 4)

@@ -15,32 +15,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
-import numpy as np
-
-from ...dtypes import DType
 from ...ir import OPCODES, Effect, Op, Program, Value
 from ...passes.outline import captured_scalars
 from ..engine import View
+from ..slots import fitting, slot_format
 from .card import Card
 
 SMALL = 2
 """Below so many blocks of a loop for each multiprocessor the whole loop runs in one launch, unsplit."""
-
-_PACKED = {"f16": "e6x", "f32": "f4x", "f64": "d"}
-
-
-def slot_format(dtype: DType) -> str:
-    """How `struct` writes a scalar into its 8 bytes."""
-    return _PACKED.get(dtype.name, "q" if dtype.is_signed else "Q")
-
-
-def fitting(value: int | float, dtype: DType) -> int | float:
-    """A float beyond its type's range as the infinity that it rounds to; an integer wrapped into its slot."""
-    if dtype.is_float:
-        with np.errstate(over="ignore"):
-            return float(dtype.np.type(value))
-    bits = int(value) & ((1 << 64) - 1)
-    return bits - (1 << 64) if dtype.is_signed and bits >> 63 else bits
 
 
 class Function(Protocol):

@@ -6,10 +6,10 @@ ClusteredReduce, and no scan.  A lane that is left out takes part with the ident
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from ...ir import Op
-from ...passes import Expansion
+from ...ir import Kernel, Op, Program
+from ...passes import prepare
 from ...simt.algebra import MONOIDS
 from ...simt.packed import by_comparison
 from ...simt.sorting import expansions
@@ -53,9 +53,16 @@ def natives_of(features: Features, subgroup_size: int) -> Callable[[Op], bool]:
     return keeps
 
 
-def expansions_of(features: Features) -> Mapping[str, Expansion]:
-    """Sorts by integers that the device has."""
-    return expansions(by_comparison, widest=64 if features.int64 else 32)
+def prepared(program: Program, number: int, features: Features, *, regular: bool, max_shared_bytes: int) -> Kernel:
+    """One variant of a parallel loop, with what the device has natively, sorted by integers that it has."""
+    return prepare(
+        program,
+        number,
+        regular=regular,
+        natives=natives_of(features, program.subgroup_size),
+        expansions=expansions(by_comparison, widest=64 if features.int64 else 32),
+        max_shared_bytes=max_shared_bytes,
+    )
 
 
 def fold(c: Code, op: Op) -> Id:

@@ -78,17 +78,12 @@ class SpirvCompiler:
         return "\n".join(module.text for module in made)
 
     def _compile(self, program: Program, number: int, *, regular: bool) -> Entry:
-        from ...passes import prepare  # a process that finds its kernels on disk needs none of these
-        from ..gpu.schedule import ONE_BY_ONE, schedule
+        from ..gpu.schedule import ONE_BY_ONE, schedule  # a process that finds its kernels on disk needs none of these
         from .emit import emit_spirv
-        from .natives import expansions_of, natives_of
+        from .natives import prepared
 
         facts, limit = self.card.facts, self.card.limits.max_shared_bytes
-        natives = natives_of(facts.features, program.subgroup_size)
-        expansions = expansions_of(facts.features)
-        kernel = prepare(
-            program, number, regular=regular, natives=natives, expansions=expansions, max_shared_bytes=limit
-        )
+        kernel = prepared(program, number, facts.features, regular=regular, max_shared_bytes=limit)
         # A CPU's lanes wait for no memory that several blocks a thread would hide.
         chosen = ONE_BY_ONE if facts.is_cpu else schedule(kernel)
         module = emit_spirv(kernel, facts.features, chosen.items)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from ... import dtypes
 from ...errors import CompileError, DeviceError
 from ...ir import Op, Program
-from ...passes import parallel_loops, prepare
+from ...passes import parallel_loops
 from ..engine import Properties, View
 from .emit import SpirvModule, emit_spirv
 from .features import PRESETS, Features
-from .natives import expansions_of, natives_of
+from .natives import prepared
 
 MAX_BLOCK_DIM = 1024
 MAX_SHARED_BYTES = 32 << 10
@@ -57,17 +57,9 @@ def modules(program: Program, features: Features, max_shared_bytes: int) -> list
 
 def modules_of_loops(program: Program, features: Features, max_shared_bytes: int) -> list[list[SpirvModule]]:
     """Of each loop the general kernel and, where blocks are whole subgroups, the regular one."""
-    natives = natives_of(features, program.subgroup_size)
 
     def module(number: int, *, regular: bool) -> SpirvModule:
-        kernel = prepare(
-            program,
-            number,
-            regular=regular,
-            natives=natives,
-            expansions=expansions_of(features),
-            max_shared_bytes=max_shared_bytes,
-        )
+        kernel = prepared(program, number, features, regular=regular, max_shared_bytes=max_shared_bytes)
         return emit_spirv(kernel, features)
 
     return [
