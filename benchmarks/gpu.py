@@ -1,9 +1,9 @@
-"""lanewise on an NVIDIA GPU beside a device copy, CUDA C++, torch and CuPy, in one run.
+"""lanewise on an NVIDIA GPU beside a device copy, CUDA C++, Quadrants, torch and CuPy, in one run.
 
     python benchmarks/gpu.py [--size 268435456] [--json FILE]
 
 Times are medians of device times between two events; the host's times are the best of several rounds.  CUDA C++ is
-measured where nvcc is found, torch and CuPy where they are installed.
+measured where nvcc is found; torch, CuPy and Quadrants (with torch, whose tensors it takes) where they are installed.
 """
 
 from __future__ import annotations
@@ -195,15 +195,24 @@ def naive(size: int, pairs: int) -> dict[str, Any]:
 
 
 def library(name: str) -> Any:
-    """A module that may be missing."""
+    """A module that may be missing, itself or what it imports."""
     try:
         return __import__(name)
     except ImportError:
         return None
 
 
+def quadrants_seconds(quadrants: Any, torch: Any, work: str, *arrays: lw.ndarray) -> dict[str, float]:
+    """What Quadrants takes for the kernel of the same name, where it is installed."""
+    if quadrants is None:
+        return {}
+    tensors = [torch.as_tensor(array, device="cuda") for array in arrays]
+    return {"Quadrants": seconds(lambda: getattr(quadrants, work)(*tensors))}
+
+
 def rows(size: int, pairs: int) -> Iterator[Row]:
     cpp, torch, cupy = naive(size, pairs), library("torch"), library("cupy")
+    quadrants = library("quadrants_kernels") if torch else None
     rng = np.random.default_rng(1)
     x, out = lw.from_numpy(rng.random(size, np.float32)), lw.ndarray(lw.f32, size)
     values, values_out = lw.from_numpy(rng.integers(0, 1 << 16, pairs, np.int32)), lw.ndarray(lw.i32, pairs)
@@ -213,7 +222,9 @@ def rows(size: int, pairs: int) -> Iterator[Row]:
         return count / took * 1e-9
 
     def beside(name: str, count: float) -> dict[str, float]:
-        return {"CUDA C++": rate(count, cpp[name])} if cpp else {}
+        took = {"CUDA C++": cpp[name]} if cpp else {}
+        took |= quadrants_seconds(quadrants, torch, name, x, out)
+        return {other: rate(count, one) for other, one in took.items()}
 
     copies: dict[str, float] = {}
     if cupy is not None:
@@ -230,7 +241,9 @@ def rows(size: int, pairs: int) -> Iterator[Row]:
     took = seconds(lambda: inclusive_add(x, out))
     yield Row("inclusive_add f32", "GB/s", rate(both, took), copies | beside("inclusive_add", both))
     took = seconds(lambda: bitonic_sort_kv(keys, values, keys_out, values_out))
-    others = {"CUDA C++": cpp["bitonic_sort_kv"] * 1e3} if cpp else {}
+    others = {"CUDA C++": cpp["bitonic_sort_kv"]} if cpp else {}
+    others |= quadrants_seconds(quadrants, torch, "bitonic_sort_kv", keys, values, keys_out, values_out)
+    others = {other: one * 1e3 for other, one in others.items()}
     yield Row(f"bitonic_sort_kv f32 / i32, {pairs >> 20} Mi", "ms", took * 1e3, others, more_is_better=False)
 
     threads = 64 * BLOCK * lw.current_device().engine.card.limits.multiprocessors  # type: ignore[attr-defined]
@@ -255,12 +268,12 @@ def rows(size: int, pairs: int) -> Iterator[Row]:
         others = {"CUDA C++": cpp["cycles"][name]} if cpp else {}
         yield Row(f"{name} i32, a round of a loop", "cycles", taken[0] / ROUNDS, others, more_is_better=False)
 
-    yield from launches(torch, cupy)
+    yield from launches(torch, cupy, quadrants)
     for name, took in first_calls().items():
         yield Row(name, "ms", took, {}, more_is_better=False)
 
 
-def launches(torch: Any, cupy: Any) -> Iterator[Row]:
+def launches(torch: Any, cupy: Any, quadrants: Any) -> Iterator[Row]:
     """The host's time of small launches, all in turn."""
     small = [lw.ndarray(lw.f32, 256) for _ in range(3)]
     many = cycle([[lw.ndarray(lw.f32, 256) for _ in range(3)] for _ in range(500)])
@@ -277,6 +290,10 @@ def launches(torch: Any, cupy: Any) -> Iterator[Row]:
         )
         arguments = (*(cupy.asarray(a) for a in small), np.int32(256))
         others["CuPy RawKernel"] = lambda: raw((2,), (128,), arguments)
+    if quadrants is not None:
+        own = [quadrants.qd.ndarray(quadrants.qd.f32, 256) for _ in range(3)]
+        others["Quadrants, its arrays"] = lambda: quadrants.add(*own)
+        others["Quadrants, torch tensors"] = lambda: quadrants.add(*tensors)
     took = host_microseconds(ours | others)
     for name in ours:
         yield Row(f"launch, 3 {name}", "us", took[name], {other: took[other] for other in others}, more_is_better=False)

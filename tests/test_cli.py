@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -262,3 +264,9 @@ def test_an_unknown_device_is_refused(tmp_path: Path) -> None:
     assert status == 1
     assert "abacus" in err
     assert not (tmp_path / "page.png").exists()
+
+
+def test_the_package_is_the_command():
+    ran = subprocess.run([sys.executable, "-m", "lanewise", "--help"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "Usage: lanewise" in ran.stdout and "devices" in ran.stdout

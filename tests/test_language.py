@@ -293,16 +293,19 @@ def test_types_of_expressions():
 
 def test_math_functions():
     @lw.kernel
-    def k(x: f32s, out: f32s):
+    def k(x: f32s, roots: f32s, out: f32s):
         for i in range(out.shape[0]):
             v = abs(x[i])
-            out[i] = math.sqrt(v) + lw.floor(x[i]) + round(x[i]) + max(v, 0.25, min(x[i], 2)) + math.pi
+            roots[i] = math.sqrt(v)
+            out[i] = lw.floor(x[i]) + round(x[i]) + max(v, 0.25, min(x[i], 2)) + math.pi
 
-    x = floats()
+    x, roots = floats(), np.zeros(N, np.float32)
     v = np.abs(x)
     most = np.maximum(np.maximum(v, np.float32(0.25)), np.minimum(x, np.float32(2)))
-    want = (((np.sqrt(v) + np.floor(x)) + np.rint(x)) + most) + np.float32(math.pi)
-    np.testing.assert_array_equal(run(k, x, dtype=np.float32), want)
+    want = ((np.floor(x) + np.rint(x)) + most) + np.float32(math.pi)
+    np.testing.assert_array_equal(run(k, x, roots, dtype=np.float32), want)
+    # How exact a root is depends on the device: test_arithmetic.py
+    np.testing.assert_array_max_ulp(roots, np.sqrt(v), 5)
 
 
 def test_bit_functions():

@@ -1,4 +1,4 @@
-"""Operations between lanes that are more than their expansions: reductions, sorts, `match.any.sync`.
+"""Operations between lanes that are more than their expansions: reductions and `match.any.sync`.
 
 `match.any.sync` (PTX ISA 9.7.13.8) compares bits, so it serves integers only.
 """
@@ -14,7 +14,6 @@ from ..llvm.arithmetic import convert
 from ..llvm.target import Native
 from ..llvm.text import Writer, scalar_type
 from .folds import FULL, folds
-from .sorting import SORTS
 
 
 def _wide(t: DType) -> DType:
@@ -36,4 +35,4 @@ def _match_any(w: Writer, op: Op, args: Sequence[str], mask: str | None) -> str:
 def natives_of(capability: int) -> dict[str, Native]:
     """What a compute capability (90 for sm_90) has."""
     match_any = Native(lambda op: op.operands[0].type.is_int, _match_any)
-    return {"subgroup.match_any": match_any, **folds(capability), **SORTS}
+    return {"subgroup.match_any": match_any, **folds(capability)}
