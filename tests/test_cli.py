@@ -269,4 +269,5 @@ def test_an_unknown_device_is_refused(tmp_path: Path) -> None:
 def test_the_package_is_the_command():
     ran = subprocess.run([sys.executable, "-m", "lanewise", "--help"], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert "Usage: lanewise" in ran.stdout and "devices" in ran.stdout
+    assert "Usage: lanewise" in ran.stdout
+    assert "devices" in ran.stdout

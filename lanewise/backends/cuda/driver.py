@@ -48,7 +48,7 @@ FAILURES: dict[str, tuple[str, str]] = {
 def driver() -> Any:
     """The module `cuda.bindings.driver`, initialised."""
     try:
-        from cuda.bindings import driver as module  # pyright: ignore[reportMissingImports]
+        from cuda.bindings import driver as module  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
     except ImportError as error:
         what = "the cuda backend needs cuda-bindings, which is not installed"
         raise DeviceError(what, hint="pip install 'lanewise[cuda]'") from error
