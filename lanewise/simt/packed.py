@@ -1,8 +1,8 @@
 """Sorts of keys and pairs of at most 64 bits: every key, with its value, as one integer of the same order.
 
-One integer meets its partner in one comparison, or in a min and a max, where a pair of key and value takes comparisons
-of both.  Two such integers are equal only where all their bits are, so "the other's is less" decides for both lanes of
-an exchange: the keeper of the smaller one swaps where it holds, the keeper of the larger one where it does not.
+One integer meets its partner in one comparison, where a pair of key and value takes comparisons of both.  Two such
+integers are equal only where all their bits are, so "the other's is less" decides for both lanes of an exchange: the
+keeper of the smaller one swaps where it holds, the keeper of the larger one where it does not.
 
 The order of integers is not quite that of floats: -0 is below +0, though they are equal as keys.  So a subgroup that
 holds a -0 (or a NaN as value) sorts as usual; a NaN as key may come out anywhere.
@@ -21,37 +21,46 @@ from .network import keeps_large, network
 
 WORD = dtypes.i64
 
-Exchange: TypeAlias = Callable[[Builder, Value, Value, Value], Value]
-"""What a lane has after it met its partner: given whether it keeps the larger one, its own and the other's."""
+Fields: TypeAlias = tuple[Value, ...]
+"""A key, or a key and its value."""
+
+Quickly: TypeAlias = Callable[[Builder, Fields, int, Callable[[], Fields]], "Fields | None"]
+"""A sort of tiles of 2**n lanes, all of them active, as a device does it best; None where it is not for these types.
+
+The last argument emits the sort that takes anything, for what only the values tell: `unless` chooses.
+"""
 
 
-def by_comparison(b: Builder, large: Value, own: Value, other: Value) -> Value:
-    return b.select(b("xor", b.lt(other, own), large), other, own)
+def width(fields: Fields) -> int:
+    """The bits of the integers that these are sorted as; more than 64 where they are not."""
+    bits = sum(v.type.bits for v in fields)
+    return bits if len(fields) == 1 else max(bits, WORD.bits)
 
 
-def by_extremes(b: Builder, large: Value, own: Value, other: Value) -> Value:
-    return b.select(large, b("max", own, other), b("min", own, other))
+def unless(b: Builder, doubt: Value | None, usually: Callable[[], Fields], quickly: Callable[[], Fields]) -> Fields:
+    """Sort quickly, but for subgroups in which a lane is in doubt."""
+    return quickly() if doubt is None else b.if_(b("subgroup.any", doubt), usually, quickly)
 
 
 # ---- one field ------------------------------------------------------------------------------------------------------
-def _signs_flipped(b: Builder, key: Value) -> Value:
+def signs_flipped(b: Builder, key: Value) -> Value:
     return b("xor", key, b.const(key.type.lowest, key.type))
 
 
-def _key_of(b: Builder, value: Value) -> Value:
+def key_of(b: Builder, value: Value) -> Value:
     """A signed integer of the same order."""
     t = value.type
     if t.is_signed and not t.is_float:
         return value
     bits = b("bitcast", value, dtype=dtypes.signed_of(t.bits))
-    return emit.ordered(b, bits) if t.is_float else _signs_flipped(b, bits)
+    return emit.ordered(b, bits) if t.is_float else signs_flipped(b, bits)
 
 
-def _value_of(b: Builder, key: Value, t: DType) -> Value:
+def value_of(b: Builder, key: Value, t: DType) -> Value:
     """The way back."""
     if t.is_signed and not t.is_float:
         return key
-    return b("bitcast", emit.ordered(b, key) if t.is_float else _signs_flipped(b, key), dtype=t)
+    return b("bitcast", emit.ordered(b, key) if t.is_float else signs_flipped(b, key), dtype=t)
 
 
 # ---- the fields as one ----------------------------------------------------------------------------------------------
@@ -61,7 +70,7 @@ def _pack(b: Builder, keys: list[Value]) -> Value:
         return keys[0]
     packed = b.cast(keys[0], WORD)
     for key in keys[1:]:
-        low = b("bitcast", _signs_flipped(b, key), dtype=dtypes.unsigned_of(key.type.bits))
+        low = b("bitcast", signs_flipped(b, key), dtype=dtypes.unsigned_of(key.type.bits))
         packed = b.or_(b("shl", packed, b.const(key.type.bits, WORD)), b.cast(low, WORD))
     return packed
 
@@ -69,15 +78,15 @@ def _pack(b: Builder, keys: list[Value]) -> Value:
 def _unpack(b: Builder, packed: Value, types: list[DType]) -> list[Value]:
     keys: list[Value] = []
     for t in reversed(types[1:]):
-        keys.append(_signs_flipped(b, b.cast(packed, dtypes.signed_of(t.bits))))
+        keys.append(signs_flipped(b, b.cast(packed, dtypes.signed_of(t.bits))))
         packed = b("shr", packed, b.const(t.bits, WORD))
     return [b.cast(packed, dtypes.signed_of(types[0].bits)), *reversed(keys)]
 
 
-def _in_doubt(b: Builder, pairs: tuple[Value, ...]) -> Value | None:
+def in_doubt(b: Builder, fields: Fields) -> Value | None:
     """Where integers would order a float otherwise."""
     found: Value | None = None
-    for place, value in enumerate(pairs):
+    for place, value in enumerate(fields):
         if value.type.is_float:
             bits = b("bitcast", value, dtype=dtypes.signed_of(value.type.bits))
             doubt = b.eq(bits, b.const(bits.type.lowest, bits.type))
@@ -88,28 +97,20 @@ def _in_doubt(b: Builder, pairs: tuple[Value, ...]) -> Value | None:
 
 
 # ---- the whole ------------------------------------------------------------------------------------------------------
-def width(pairs: tuple[Value, ...]) -> int:
-    """The bits of the integers that these are sorted as; more than 64 where they are not."""
-    bits = sum(v.type.bits for v in pairs)
-    return bits if len(pairs) == 1 else max(bits, WORD.bits)
-
-
 def sort_packed(
-    b: Builder,
-    pairs: tuple[Value, ...],
-    log2_size: int,
-    usually: Callable[[], tuple[Value, ...]],
-    exchange: Exchange = by_comparison,
-) -> tuple[Value, ...]:
-    """The sorted pairs of a subgroup in which all lanes are active; `usually` emits the sort that takes any float."""
-    types = [v.type for v in pairs]
+    b: Builder, fields: Fields, log2_size: int, usually: Callable[[], Fields], widest: int = WORD.bits
+) -> Fields | None:
+    """By the network, in integers of up to `widest` bits."""
+    types = [v.type for v in fields]
+    if width(fields) > widest:
+        return None
 
-    def quickly() -> tuple[Value, ...]:
-        number = _pack(b, [_key_of(b, v) for v in pairs])
+    def quickly() -> Fields:
+        number = _pack(b, [key_of(b, v) for v in fields])
         for run, distance in network(log2_size):
             other = emit.permute(b, number, "xor", distance, log2_size)
-            number = exchange(b, keeps_large(b, run, distance, log2_size), number, other)
-        return tuple(_value_of(b, key, t) for key, t in zip(_unpack(b, number, types), types, strict=True))
+            swap = b("xor", b.lt(other, number), keeps_large(b, run, distance, log2_size))
+            number = b.select(swap, other, number)
+        return tuple(value_of(b, key, t) for key, t in zip(_unpack(b, number, types), types, strict=True))
 
-    doubt = _in_doubt(b, pairs)
-    return quickly() if doubt is None else b.if_(b("subgroup.any", doubt), usually, quickly)
+    return unless(b, in_doubt(b, fields), usually, quickly)

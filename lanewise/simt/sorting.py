@@ -19,7 +19,7 @@ from . import emit, folds, trees
 from .folds import Leaves
 from .network import keeps_large, network
 from .op import CROSS_LANE, Arr, Kind, Lanes, Param, SimtOp, declare, paragraphs
-from .packed import Exchange, by_comparison, sort_packed, width
+from .packed import Quickly, sort_packed
 from .trees import Values
 
 
@@ -77,27 +77,19 @@ def expand_sort(b: Builder, active: Value | None, pairs: Values, log2_size: int)
     return trees.each(pairs, lambda v: emit.gather(b, v, source))
 
 
-def _expand(
-    b: Builder,
-    active: Value | None,
-    pairs: Values,
-    log2_size: int,
-    exchange: Exchange = by_comparison,
-    widest: int = 64,
-) -> Values:
+def _expand(b: Builder, active: Value | None, pairs: Values, log2_size: int, quickly: Quickly = sort_packed) -> Values:
     def usually() -> Values:
         return expand_sort(b, active, pairs, log2_size)
 
-    if active is not None or not log2_size or width(pairs) > widest:
-        return usually()
-    return sort_packed(b, pairs, log2_size, usually, exchange)
+    made = quickly(b, pairs, log2_size, usually) if active is None and log2_size else None
+    return usually() if made is None else made
 
 
-def expansions(exchange: Exchange, widest: int) -> dict[str, Callable[[Builder, Op, Value | None, Values], Values]]:
-    """Expansions as a backend wants them: how integers are exchanged, and how many bits they may have."""
+def expansions(quickly: Quickly) -> dict[str, Callable[[Builder, Op, Value | None, Values], Values]]:
+    """Expansions for a device that sorts in a way of its own where all lanes are active."""
 
     def expand(b: Builder, op: Op, active: Value | None, pairs: Values) -> Values:
-        return _expand(b, active, pairs, op.attrs["log2_size"], exchange, widest)
+        return _expand(b, active, pairs, op.attrs["log2_size"], quickly)
 
     return dict.fromkeys(("subgroup.bitonic_sort", "subgroup.bitonic_sort_kv"), expand)
 

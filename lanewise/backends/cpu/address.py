@@ -6,7 +6,7 @@ type may, and becomes strips.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
@@ -34,10 +34,68 @@ class Adjacent:
 
 
 @dataclass(frozen=True, slots=True)
-class Scattered:
-    """Each lane has its own element: `pointers` are strips of pointers."""
+class Part:
+    """Strips of an index, and its stride in elements."""
 
-    pointers: tuple[str, ...]
+    dtype: DType
+    names: tuple[str, ...]
+    stride: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scattered:
+    """Each lane has its own element: behind the pointer by its indices, and by `step` for each lane."""
+
+    pointer: str
+    element: str
+    parts: tuple[Part, ...]
+    step: str
+
+    def pointers(self, body: Body) -> tuple[str, ...]:
+        """As strips of pointers."""
+        offsets = [_scaled(body, part) for part in self.parts]
+        if self.step != "0":
+            offsets.append(_lane_steps(body, self.step))
+        total, wide = offsets[0], body.vector.of("i64")
+        for offset in offsets[1:]:
+            total = body.each(lambda a, b: body.text.do(f"add {wide} {a}, {b}"), total, offset)
+        return body.each(lambda v: body.text.do(f"getelementptr {self.element}, ptr {self.pointer}, {wide} {v}"), total)
+
+    def lane_pointers(self, body: Body) -> list[list[str]] | None:
+        """As a pointer for each lane of each strip: of one index, or of a step.
+
+        A lane that is not active is given index 0, which is there if any lane is active.
+        """
+        if self.parts and (self.step != "0" or len(self.parts) > 1 or not body.some):
+            return None
+        if not self.parts:
+            if body.mask is not None:
+                return None
+            offsets = [[_times(body, self.step, str(lane)) for lane in strip] for strip in _lanes(body)]
+        else:
+            (part,) = self.parts
+            offsets = [
+                [
+                    _times(body, extend(body, part.dtype, body.extract(part.dtype, name, str(n))), part.stride)
+                    for n in range(body.S)
+                ]
+                for name in self._safe(body, part)
+            ]
+        return [[self._at(body, offset) for offset in strip] for strip in offsets]
+
+    def _safe(self, body: Body, part: Part) -> tuple[str, ...]:
+        """The index, 0 in lanes that are not active."""
+        if body.mask is None:
+            return part.names
+        type_, bits = body.vector.of(lane_type(part.dtype)), body.vector.of("i1")
+        return body.each(
+            lambda c, a: body.text.do(f"select {bits} {c}, {type_} {a}, {type_} zeroinitializer"),
+            body.conds(),
+            part.names,
+        )
+
+    def _at(self, body: Body, offset: str) -> str:
+        return body.text.do(f"getelementptr {self.element}, ptr {self.pointer}, i64 {offset}")
 
 
 Address: TypeAlias = One | Adjacent | Scattered
@@ -50,7 +108,7 @@ def address(body: Body, memory: Memory, indices: Sequence[Value]) -> Address:
     element = memory_type(memory.dtype)
     offset = "0"  # of lane 0, an i64
     step: str = str(per_lane)  # from a lane to the next, an i64
-    varying: tuple[str, ...] | None = None
+    parts: list[Part] = []
     for index, stride in zip(indices, strides, strict=True):
         form = body.form(index)
         if isinstance(form, Linear) and not (index.type.is_signed or index.type.bits == 64):
@@ -62,19 +120,11 @@ def address(body: Body, memory: Memory, indices: Sequence[Value]) -> Address:
                 offset = _add(body, offset, _times(body, extend(body, index.type, name), stride))
                 step = _add(body, step, _times(body, str(slope), stride))
             case Strips(names):
-                part = _scaled(body, index.type, names, stride)
-                varying = part if varying is None else body.each(_vector_add(body), varying, part)
+                parts.append(Part(index.type, names, stride))
     pointer = text.do(f"getelementptr {element}, ptr {base}, i64 {offset}") if offset != "0" else base
-    if varying is None and step == "0":
-        return One(pointer)
-    if varying is None and step == "1":
-        return Adjacent(pointer)
-    if step != "0":
-        steps = _lane_steps(body, step)
-        varying = steps if varying is None else body.each(_vector_add(body), varying, steps)
-    assert varying is not None
-    ptrs = body.vector.of("i64")
-    return Scattered(body.each(lambda v: text.do(f"getelementptr {element}, ptr {pointer}, {ptrs} {v}"), varying))
+    if not parts and step in "01":
+        return One(pointer) if step == "0" else Adjacent(pointer)
+    return Scattered(pointer, element, tuple(parts), step)
 
 
 def _layout(body: Body, memory: Memory) -> tuple[str, list[str], int]:
@@ -114,16 +164,12 @@ def _times(body: Body, a: str, b: str) -> str:
     return body.text.do(f"mul i64 {a}, {b}")
 
 
-def _vector_add(body: Body) -> Callable[[str, str], str]:
-    type_ = body.vector.of("i64")
-    return lambda a, b: body.text.do(f"add {type_} {a}, {b}")
-
-
-def _scaled(body: Body, dtype: DType, names: tuple[str, ...], stride: str) -> tuple[str, ...]:
+def _scaled(body: Body, part: Part) -> tuple[str, ...]:
     """Indices as i64 strips, times the stride."""
-    wide, narrow = body.vector.of("i64"), body.vector.of(lane_type(dtype))
-    if dtype.bits < 64:
-        how = "sext" if dtype.is_signed else "zext"
+    names, stride = part.names, part.stride
+    wide, narrow = body.vector.of("i64"), body.vector.of(lane_type(part.dtype))
+    if part.dtype.bits < 64:
+        how = "sext" if part.dtype.is_signed else "zext"
         names = body.each(lambda a: body.text.do(f"{how} {narrow} {a} to {wide}"), names)
     if stride == "1":
         return names
@@ -135,9 +181,14 @@ def _splat_word(body: Body, name: str) -> str:
     return splat(body.text, body.S, dtypes.i64, name)
 
 
+def _lanes(body: Body) -> list[list[int]]:
+    """The lanes of each strip."""
+    return [list(range(r * body.S, (r + 1) * body.S)) for r in range(body.R)]
+
+
 def _lane_steps(body: Body, step: str) -> tuple[str, ...]:
     """`step * lane` as i64 strips."""
-    lanes = [list(range(r * body.S, (r + 1) * body.S)) for r in range(body.R)]
+    lanes = _lanes(body)
     if is_constant(step):
         return tuple(strip_literal([int(step) * lane for lane in strip], "i64") for strip in lanes)
     factor, wide = _splat_word(body, step), body.vector.of("i64")

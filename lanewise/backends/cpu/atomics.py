@@ -134,8 +134,8 @@ def _pointers(body: Body, memory: Memory, where: Address) -> Callable[[str], str
         case Adjacent(pointer):
             element = memory_type(memory.dtype)
             return lambda lane: body.text.do(f"getelementptr {element}, ptr {pointer}, i64 {lane}")
-        case Scattered(pointers):
-            place = body.spill("ptr", pointers, "pointers")
+        case Scattered():
+            place = body.spill("ptr", where.pointers(body), "pointers")
 
             def fetch(lane: str) -> str:
                 slot = body.text.do(f"getelementptr ptr, ptr {place}, i64 {lane}")

@@ -13,6 +13,7 @@ from .control import CONTROL
 from .host import Host
 from .lanes import LANES
 from .memory import MEMORY
+from .sorting import emit_sort
 
 
 def _nothing(body: Body, op: Op) -> None:
@@ -20,7 +21,12 @@ def _nothing(body: Body, op: Op) -> None:
 
 
 EMITTERS: dict[str, Emitter] = (
-    VALUES | MEMORY | ATOMICS | CONTROL | LANES | {"subgroup.barrier": _nothing, "block.barrier": _nothing}
+    VALUES
+    | MEMORY
+    | ATOMICS
+    | CONTROL
+    | LANES
+    | {"subgroup.sort": emit_sort, "subgroup.barrier": _nothing, "block.barrier": _nothing}
 )
 """The emission of every opcode that is not an arithmetic row."""
 

@@ -25,6 +25,7 @@ from .frames import SHARED_BYTES, suspends
 from .host import default_threads, host
 from .jit import Linked, jit
 from .parked import BLOCKS, FUNCTION, JOB_WORDS, NEXT, RUNNING, THREADS
+from .reductions import reductions
 from .sorting import sorts
 
 MAX_BLOCK_DIM = 4096
@@ -141,7 +142,7 @@ class _Loop:
             self._number,
             regular=regular,
             aligned=False,  # a row may begin anywhere: `driver` asks only that a subgroup lies within one
-            expansions=sorts(host()),
+            expansions={**sorts(host()), **reductions()},
             max_shared_bytes=SHARED_BYTES,
         )
 

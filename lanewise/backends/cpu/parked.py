@@ -2,13 +2,18 @@
 
 A job is handed out in chunks of blocks, in increasing order from one counter; a thread doubles its chunk while one is
 quickly done, up to a fair share of what is left.
+
+A thread without work watches for the next job for a while before it sleeps, as programs launch in a row, and waking one
+takes longer than many a job; so does the launching thread for the end of the last chunk.
 """
 
 from __future__ import annotations
 
 from .frames import SCRATCH_BYTES, SHARED_BYTES
 
-HELP_AFTER_NS = 20_000
+HELP_AFTER_NS = 20_000  # where the others sleep
+WATCHED_AFTER_NS = 2_000  # where one of them watches
+WATCH_NS = 50_000
 SLICE_NS = 50_000_000
 QUICK_NS = 100_000
 
@@ -17,7 +22,8 @@ FUNCTION, BLOCKS, NEXT, RUNNING, THREADS = range(5)
 JOB_WORDS = 8
 
 # A pool, in bytes: room for the C library's structures, whose size differs between systems.
-_WORK, _DONE, _JOB, _STOP, POOL_BYTES = 128, 256, 384, 392, 448  # the mutex comes first
+_WORK, _DONE, _JOB, _STOP = 128, 256, 384, 392  # the mutex comes first
+_POSTS, _WATCHING, POOL_BYTES = 448, 512, 576  # jobs that were posted so far; threads that watch for the next one
 
 _SCRATCH = f"""\
   %memory = call ptr @malloc(i64 {SCRATCH_BYTES + 64})
@@ -52,6 +58,24 @@ define internal i64 @now() {{
   %whole = mul i64 %seconds, 1000000000
   %time = add i64 %whole, %fraction
   ret i64 %time
+}}
+
+; Waits for a word to become another (1), but not for long (0).
+define internal i1 @watch(ptr %place, i64 %old) {{
+entry:
+  %start = call i64 @now()
+  %until = add i64 %start, {WATCH_NS}
+  br label %look
+look:
+  %word = load atomic i64, ptr %place seq_cst, align 8
+  %changed = icmp ne i64 %word, %old
+  br i1 %changed, label %out, label %wait
+wait:
+  %time = call i64 @now()
+  %late = icmp sgt i64 %time, %until
+  br i1 %late, label %out, label %look
+out:
+  ret i1 %changed
 }}
 
 ; Runs chunks of the job until none is left (0) or the time has come (1).
@@ -124,9 +148,12 @@ entry:
   %done = getelementptr i8, ptr %pool, i64 {_DONE}
   %job_place = getelementptr i8, ptr %pool, i64 {_JOB}
   %stop_place = getelementptr i8, ptr %pool, i64 {_STOP}
+  %posts_place = getelementptr i8, ptr %pool, i64 {_POSTS}
+  %watching_place = getelementptr i8, ptr %pool, i64 {_WATCHING}
   call i32 @pthread_mutex_lock(ptr %pool)
   br label %look
 look:
+  %tired = phi i1 [ true, %entry ], [ true, %sleep ], [ true, %watch ], [ false, %join ], [ false, %announce ]
   %stop = load i64, ptr %stop_place
   %stopped = icmp ne i64 %stop, 0
   br i1 %stopped, label %leave, label %search
@@ -142,7 +169,17 @@ inspect:
   %left = icmp slt i64 %next, %blocks
   br i1 %left, label %join, label %park
 park:
+  br i1 %tired, label %sleep, label %watch
+sleep:
   call i32 @pthread_cond_wait(ptr %work, ptr %pool)
+  br label %look
+watch:
+  %posts = load i64, ptr %posts_place
+  call i32 @pthread_mutex_unlock(ptr %pool)
+  atomicrmw add ptr %watching_place, i64 1 seq_cst
+  call i1 @watch(ptr %posts_place, i64 %posts)
+  atomicrmw sub ptr %watching_place, i64 1 seq_cst
+  call i32 @pthread_mutex_lock(ptr %pool)
   br label %look
 join:
   %running_place = getelementptr i64, ptr %job, i64 {RUNNING}
@@ -184,7 +221,11 @@ solo:
   %solo_rest = call i64 @take(ptr %job, ptr %scratch, i64 %until)
   br label %out
 first:
-  %help_at = add i64 %start, {HELP_AFTER_NS}
+  %watching_place = getelementptr i8, ptr %pool, i64 {_WATCHING}
+  %watching = load atomic i64, ptr %watching_place seq_cst, align 8
+  %asleep = icmp eq i64 %watching, 0
+  %patience = select i1 %asleep, i64 {HELP_AFTER_NS}, i64 {WATCHED_AFTER_NS}
+  %help_at = add i64 %start, %patience
   %first_rest = call i64 @take(ptr %job, ptr %scratch, i64 %help_at)
   %much = icmp ne i64 %first_rest, 0
   br i1 %much, label %post, label %settle
@@ -195,6 +236,8 @@ post:
   br i1 %free, label %call, label %together
 call:
   store ptr %job, ptr %job_place
+  %posts_place = getelementptr i8, ptr %pool, i64 {_POSTS}
+  atomicrmw add ptr %posts_place, i64 1 seq_cst
   call i32 @pthread_cond_broadcast(ptr %work)
   br label %together
 together:
@@ -211,9 +254,17 @@ withdraw:
   store ptr null, ptr %job_place
   br label %check
 check:
+  %tired = phi i1 [ false, %settle ], [ false, %withdraw ], [ true, %watch ], [ true, %wait ]
   %running = load i64, ptr %running_place
   %busy = icmp ne i64 %running, 0
-  br i1 %busy, label %wait, label %finished
+  br i1 %busy, label %patient, label %finished
+patient:
+  br i1 %tired, label %wait, label %watch
+watch:
+  call i32 @pthread_mutex_unlock(ptr %pool)
+  call i1 @watch(ptr %running_place, i64 %running)
+  call i32 @pthread_mutex_lock(ptr %pool)
+  br label %check
 wait:
   %deadline = alloca %timespec
   %seconds = udiv i64 %until, 1000000000

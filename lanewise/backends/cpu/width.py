@@ -42,13 +42,13 @@ class Width:
             return cond
         return self.do(f"sext {self.of('i1')} {cond} to {self.of('i32')}")
 
-    def intrinsic(self, name: str, element: str, *operands: str, extra: str = "") -> str:
+    def intrinsic(self, name: str, element: str, *operands: str, extra: str = "", flags: str = "") -> str:
         """A call of the overloaded intrinsic `llvm.<name>`, whose operands and result have one type."""
         short = {"half": "f16", "float": "f32", "double": "f64"}.get(element, element)
         suffix = f"v{self.lanes}{short}" if self.lanes else short
         type_ = self.of(element)
         args = ", ".join(f"{type_} {operand}" for operand in operands)
-        return self.do(f"call {type_} @llvm.{name}.{suffix}({args}{extra})")
+        return self.do(f"call {flags}{type_} @llvm.{name}.{suffix}({args}{extra})")
 
     # ---- instructions ---------------------------------------------------------------------------------------------
     def number(self, dtype: DType, value: int | float) -> str:

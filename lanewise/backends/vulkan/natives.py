@@ -7,11 +7,12 @@ ClusteredReduce, and no scan.  A lane that is left out takes part with the ident
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ...ir import Kernel, Op, Program
 from ...passes import prepare
 from ...simt.algebra import MONOIDS
-from ...simt.packed import by_comparison
+from ...simt.packed import sort_packed
 from ...simt.sorting import expansions
 from .code import Code
 from .features import Features
@@ -60,7 +61,7 @@ def prepared(program: Program, number: int, features: Features, *, regular: bool
         number,
         regular=regular,
         natives=natives_of(features, program.subgroup_size),
-        expansions=expansions(by_comparison, widest=64 if features.int64 else 32),
+        expansions=expansions(partial(sort_packed, widest=64 if features.int64 else 32)),
         max_shared_bytes=max_shared_bytes,
     )
 
