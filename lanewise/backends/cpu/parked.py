@@ -9,6 +9,8 @@ takes longer than many a job; so does the launching thread for the end of the la
 
 from __future__ import annotations
 
+import platform
+
 from .frames import SCRATCH_BYTES, SHARED_BYTES
 
 HELP_AFTER_NS = 20_000  # where the others sleep
@@ -24,6 +26,11 @@ JOB_WORDS = 8
 # A pool, in bytes: room for the C library's structures, whose size differs between systems.
 _WORK, _DONE, _JOB, _STOP = 128, 256, 384, 392  # the mutex comes first
 _POSTS, _WATCHING, POOL_BYTES = 448, 512, 576  # jobs that were posted so far; threads that watch for the next one
+
+# What tells the processor that a thread only waits: another one on the same core has the core to itself meanwhile.
+_X86, _ARM = "call void @llvm.x86.sse2.pause()", "call void @llvm.aarch64.hint(i32 1)"
+_PAUSES = {"x86_64": _X86, "amd64": _X86, "aarch64": _ARM, "arm64": _ARM}
+_PAUSE = _PAUSES.get(platform.machine().lower(), "")
 
 _SCRATCH = f"""\
   %memory = call ptr @malloc(i64 {SCRATCH_BYTES + 64})
@@ -71,6 +78,7 @@ look:
   %changed = icmp ne i64 %word, %old
   br i1 %changed, label %out, label %wait
 wait:
+  {_PAUSE}
   %time = call i64 @now()
   %late = icmp sgt i64 %time, %until
   br i1 %late, label %out, label %look

@@ -294,3 +294,4 @@ ACCUMULATING = {f"v_{name}_f{bits}": f"v_fma_f{bits}" for name in ("fmac", "pk_f
 ACCUMULATING["v_mac_f32"] = "v_mad_f32"
 # The constant stands among the sources in the text.
 ALIASES = {f"v_{name}_f{bits}": f"v_fma_f{bits}" for name in ("fmaak", "fmamk") for bits in (16, 32)}
+ALIASES |= {f"v_{name}_f32": "v_mad_f32" for name in ("madak", "madmk")}
