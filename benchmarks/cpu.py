@@ -247,10 +247,10 @@ def sort_row() -> Row:
 
 
 def fold_row() -> Row:
-    x = rng.random(MI // 2, np.float32)
+    x = rng.random(2 * MI, np.float32)
     out, other = np.empty((2, x.size // W), np.float32)
     row = compare(
-        "reduce_add of rows of 32, 2 MiB",
+        "reduce_add of rows of 32, 8 MiB",
         lambda: fold_rows(x, out, subgroup.reduce_add),
         {"Numba prange": lambda: numba_fold_rows(x, other)},
         items=x.size,
@@ -261,10 +261,10 @@ def fold_row() -> Row:
 
 
 def row_scan_row() -> Row:
-    x = rng.random(MI // 2, np.float32)
+    x = rng.random(2 * MI, np.float32)
     out, other = np.empty((2, x.size), np.float32)
     row = compare(
-        "inclusive_add of rows of 32, 2 MiB",
+        "inclusive_add of rows of 32, 8 MiB",
         lambda: scan(x, out),
         {"Numba prange": lambda: numba_scan_rows(x, other)},
         items=x.size,
@@ -275,10 +275,10 @@ def row_scan_row() -> Row:
 
 
 def min_max_row() -> Row:
-    x = rng.random(MI // 2, np.float32)
+    x = rng.random(2 * MI, np.float32)
     low, high, low2, high2 = np.empty((4, x.size // W), np.float32)
     row = compare(
-        "reduce_min and reduce_max of rows of 32, 2 MiB",
+        "reduce_min and reduce_max of rows of 32, 8 MiB",
         lambda: min_max_rows(x, low, high),
         {"Numba prange": lambda: numba_min_max_rows(x, low2, high2)},
         items=x.size,

@@ -124,7 +124,8 @@ _ROWS = (
     Opcode("print", nothing, Effect.WRITES),  # attrs: parts, literal text and None where an operand goes
     Opcode("assert", nothing, Effect.WRITES),  # operands: the condition, then values; attrs: parts
     # control flow
-    Opcode("if", _explicit, Effect.CONTROL),  # attrs: exit_guard, true where it skips lanes that ended their item
+    # attrs: exit_guard, true where it skips lanes that ended their item; rare, true where the condition seldom holds
+    Opcode("if", _explicit, Effect.CONTROL),
     Opcode("loop", _explicit, Effect.CONTROL),
     Opcode("parallel", _explicit, Effect.CONTROL),  # attrs: block_dim
 )

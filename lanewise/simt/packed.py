@@ -39,7 +39,7 @@ def width(fields: Fields) -> int:
 
 def unless(b: Builder, doubt: Value | None, usually: Callable[[], Fields], quickly: Callable[[], Fields]) -> Fields:
     """Sort quickly, but for subgroups in which a lane is in doubt."""
-    return quickly() if doubt is None else b.if_(b("subgroup.any", doubt), usually, quickly)
+    return quickly() if doubt is None else b.if_(b("subgroup.any", doubt), usually, quickly, rare=True)
 
 
 # ---- one field ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,13 @@ from ...dtypes import DType
 from ...ir import Array, Kernel, Value
 from .text import Text, lane_type, scalar_type
 
-METADATA = "!0 = !{}\n"
+METADATA = """\
+!0 = !{}
+!1 = !{!"branch_weights", i32 1, i32 1000}
+!2 = !{!"branch_weights", i32 1000, i32 1}
+"""
+RARELY, MOSTLY = ", !prof !1", ", !prof !2"
+"""Behind a branch: how often its first way is taken."""
 
 
 class Slots:

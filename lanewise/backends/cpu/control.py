@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir import OPCODES, Block, Effect, Level, Local, Op, Value
+from .arguments import RARELY
 from .body import Body, Emitter
 from .forms import Form, Strips
 from .text import lane_type
@@ -28,7 +29,7 @@ def emit_if(body: Body, op: Op) -> None:
 def _uniform_if(body: Body, op: Op) -> None:
     text = body.text
     then, orelse, join = text.new_label("then"), text.new_label("else"), text.new_label("join")
-    text.branch(body.first(op.operands[0]), then, orelse)
+    text.branch(body.first(op.operands[0]), then, orelse, RARELY if op.attrs.get("rare") else "")
     sides: list[tuple[list[Form], str]] = []
     for label, region in zip((then, orelse), op.regions, strict=True):
         text.begin(label)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ...ir import Kernel
 from . import frames
-from .arguments import Slots
+from .arguments import MOSTLY, Slots
 from .text import Text, scalar_type
 
 _PARAMETERS = "ptr noalias readonly %args, i64 %block, i64 %subgroup, i64 %blocks, ptr %scratch"
@@ -85,7 +85,7 @@ out:
 
 
 _CALLED = f"""\
-  br i1 %full, label %whole, label %inspect
+  br i1 %full, label %whole, label %inspect{MOSTLY}
 whole:
   call void @regular({_ARGUMENTS})
   br label %next

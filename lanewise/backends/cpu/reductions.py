@@ -65,4 +65,4 @@ def _extreme(
     magnitude = b.and_(b("bitcast", found, dtype=word), b.const(word.highest >> 1, word))
     infinite = int(t.np.type(math.inf).view(word.np))
     doubt = b.ge(b.sub(magnitude, b.const(1, word)), b.const(infinite - 1, word))
-    return b.if_(b("subgroup.any", doubt), usually, lambda: (found,))
+    return b.if_(b("subgroup.any", doubt), usually, lambda: (found,), rare=True)

@@ -110,8 +110,8 @@ class Text:
     def jump(self, label: str) -> None:
         self.put(f"br label %{label}")
 
-    def branch(self, cond: str, yes: str, no: str) -> None:
-        self.put(f"br i1 {cond}, label %{yes}, label %{no}")
+    def branch(self, cond: str, yes: str, no: str, metadata: str = "") -> None:
+        self.put(f"br i1 {cond}, label %{yes}, label %{no}{metadata}")
 
     def phi(self, type_: str, sources: Sequence[tuple[str, str]]) -> str:
         """A phi of (value, block) pairs."""
