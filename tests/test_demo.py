@@ -129,5 +129,3 @@ def test_report_and_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terrai
 def test_a_subgroup_of_four_is_refused() -> None:
     with pytest.raises(LanewiseError, match="too small"):
         report.use_subgroups("cpu", 4)
-
-

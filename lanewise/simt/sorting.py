@@ -56,19 +56,25 @@ def _emit_less(b: Builder, x: Values, y: Values) -> Value:
     return less
 
 
+def exchanged(b: Builder, keeps_large: Value, own: Values, other: Values, *, absent: bool = False) -> Values:
+    """What a lane has after it met another; with `absent` the last leaf says that there is nothing to sort."""
+    large, small = trees.choose(b, keeps_large, own, other), trees.choose(b, keeps_large, other, own)
+    count = len(own) - absent
+    swap = _emit_less(b, large[:count], small[:count])
+    if absent:
+        swap = b.and_(b.not_(large[-1]), b.or_(small[-1], swap))
+    return trees.choose(b, swap, other, own)
+
+
 def expand_sort(b: Builder, active: Value | None, pairs: Values, log2_size: int) -> Values:
     """Of values of any type and number.  `absent`, true in lanes that are not active, goes along as the last leaf."""
-    size, mine, count = 1 << log2_size, emit.lane_in_tile(b, log2_size), len(pairs)
+    size, mine = 1 << log2_size, emit.lane_in_tile(b, log2_size)
     carried = pairs if active is None else (*pairs, b.not_(active))
     for run, distance in network(log2_size):
         keeper = keeps_large(b, run, distance, log2_size)
         other = trees.each(carried, lambda v, d=distance: emit.permute(b, v, "xor", d, log2_size))
-        large, small = trees.choose(b, keeper, carried, other), trees.choose(b, keeper, other, carried)
-        swap = _emit_less(b, large[:count], small[:count])
-        if active is not None:
-            swap = b.and_(b.not_(large[-1]), b.or_(small[-1], swap))
-        carried = trees.choose(b, swap, other, carried)
-    pairs = carried[:count]
+        carried = exchanged(b, keeper, carried, other, absent=active is not None)
+    pairs = carried[: len(pairs)]
     if active is None:
         return pairs
     bits = emit.own_tile(b, emit.ballot(b, active), log2_size)

@@ -62,7 +62,7 @@ def _extreme(
     if emit.is_whole(b, log2_size):
         found = emit.permute(b, found, "broadcast", 0, log2_size)
     word = dtypes.unsigned_of(t.bits)
-    magnitude = b.and_(b("bitcast", found, dtype=word), b.const(word.highest >> 1, word))
+    magnitude = b.and_(b("bitcast", found, dtype=word), b.const((1 << t.bits - 1) - 1, word))
     infinite = int(t.np.type(math.inf).view(word.np))
     doubt = b.ge(b.sub(magnitude, b.const(1, word)), b.const(infinite - 1, word))
     return b.if_(b("subgroup.any", doubt), usually, lambda: (found,), rare=True)

@@ -20,8 +20,9 @@ from ... import dtypes
 from ...dtypes import DType
 from ...ir import Builder, Op, Value
 from ...passes import Expansion
+from ...simt import emit
 from ...simt.packed import Fields, in_doubt, key_of, signs_flipped, unless, value_of, width
-from ...simt.sorting import expansions
+from ...simt.sorting import exchanged, expansions
 from .body import Body
 from .forms import Strips
 from .host import Host
@@ -35,7 +36,7 @@ LEAST_EXPONENT = 1 << 20  # of a double, in its high word
 def sorts(host: Host) -> Mapping[str, Expansion]:
     """The expansions of both sorts into `subgroup.sort`."""
 
-    def quickly(b: Builder, fields: Fields, log2_size: int, usually: Callable[[], Fields]) -> Fields | None:
+    def quickly(b: Builder, fields: Fields, log2_size: int, _: Callable[[], Fields]) -> Fields | None:
         if width(fields) > 64:
             return None
         as_double = len(fields) == 2 and fields[0].type == dtypes.f32 and not host.wide_order
@@ -44,9 +45,31 @@ def sorts(host: Host) -> Mapping[str, Expansion]:
         if as_double:
             nan = b("ne", fields[0], fields[0])
             doubt = nan if doubt is None else b.or_(doubt, nan)
-        return unless(b, doubt, usually, lambda: sort(b, fields, log2_size))
+        return unless(b, doubt, lambda: _by_the_network(b, fields, log2_size), lambda: sort(b, fields, log2_size))
 
     return expansions(quickly)
+
+
+def _by_the_network(b: Builder, fields: Fields, log2_size: int) -> Fields:
+    """The definition, in a loop: it is seldom run, and its steps one by one take LLVM longer than all the rest."""
+    mine = emit.lane_in_tile(b, log2_size)
+
+    def has(bit: Value) -> Value:
+        return emit.is_nonzero(b, b.and_(mine, bit))
+
+    def unfinished(run: Value, distance: Value, *fields: Value) -> tuple[Value, Fields]:
+        return b("le", run, b.i32(1 << log2_size)), (run, distance, *fields)
+
+    def step(run: Value, distance: Value, *fields: Value) -> Fields:
+        source = b("xor", b.lane(), distance)
+        other = tuple(emit.gather(b, v, source) for v in fields)
+        sorted_so_far = exchanged(b, b("xor", has(distance), has(run)), fields, other)
+        ends = b.eq(distance, b.i32(1))
+        following = b.select(ends, run, b("shr", distance, b.i32(1)))
+        return b.select(ends, b.add(run, run), run), following, *sorted_so_far
+
+    _, _, *found = b.loop((b.i32(2), b.i32(1), *fields), unfinished, step)
+    return tuple(found)
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
