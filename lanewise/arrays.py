@@ -22,6 +22,8 @@ _ALIGNMENT = 64  # a cache line, and the widest vector of any CPU
 # What the CUDA array interface says of pending work: 1 is CUDA's legacy default stream; HIP has no such number, and
 # None means that there is no pending work.
 _DEFAULT_STREAMS = {Arch.cuda: 1, Arch.amdgpu: None}
+_IN_ORDER = (None, -1, 0, 1)
+"""DLPack's names of the default stream, which comes after the launches on it, and of a consumer who waits itself."""
 
 
 class ndarray:  # noqa: N801  the name that the field knows
@@ -143,6 +145,8 @@ class ndarray:  # noqa: N801  the name that the field knows
     def __dlpack__(self, **options: Any) -> Any:
         if self.device.properties.host_memory:
             return self._elements.where.__dlpack__(**options)
+        if options.get("stream") not in _IN_ORDER:
+            self.device.sync()
         return dlpack.export(self, options.get("max_version"))
 
     def __dlpack_device__(self) -> tuple[int, int]:

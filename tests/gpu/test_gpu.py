@@ -153,6 +153,17 @@ def test_arrays_of_ours_in_torch(device: lw.Device) -> None:
     assert wrapped[99] == 11
 
 
+def test_another_stream_sees_what_was_written_before(device: lw.Device) -> None:
+    torch = pytest.importorskip("torch")
+    a, x = lw.ndarray(lw.f32, 1 << 26), lw.from_numpy(np.ones(1 << 26, np.float32))
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for _ in range(20):
+            affine(a, x, 1.0)
+        seen = torch.from_dlpack(a).clone()
+    torch.cuda.synchronize()
+    assert (seen == 20).all()
+
+
 def test_cupy(device: lw.Device) -> None:
     cupy = pytest.importorskip("cupy")
     x, y = cupy.arange(1000, dtype=cupy.float32), cupy.ones(1000, cupy.float32)

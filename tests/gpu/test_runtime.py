@@ -227,6 +227,18 @@ def test_exported_tensors_live_as_long_as_they_are_used(device: lw.Device) -> No
     assert not given
 
 
+def test_streams_of_their_own_find_the_work_done(device: lw.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A consumer's stream that does not wait for the default one, as DLPack hands it over."""
+    waited: list[lw.Device] = []
+    monkeypatch.setattr(lw.Device, "sync", lambda self: waited.append(self))
+    a = lw.ndarray(lw.f32, 6)
+    for stream in (None, -1, 0, 1):
+        a.__dlpack__(stream=stream)
+    assert not waited
+    a.__dlpack__(stream=0x5500)
+    assert waited == [device]
+
+
 def test_the_device_follows_lent_memory(device: lw.Device, fake: Fake) -> None:
     a = lw.ndarray(lw.i32, 40)
     with lw.use(lw.init(lw.cpu, subgroup_size=8)):
