@@ -230,7 +230,11 @@ def test_exported_tensors_live_as_long_as_they_are_used(device: lw.Device) -> No
 def test_streams_of_their_own_find_the_work_done(device: lw.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """A consumer's stream that does not wait for the default one, as DLPack hands it over."""
     waited: list[lw.Device] = []
-    monkeypatch.setattr(lw.Device, "sync", lambda self: waited.append(self))
+
+    def sync(device: lw.Device) -> None:
+        waited.append(device)
+
+    monkeypatch.setattr(lw.Device, "sync", sync)
     a = lw.ndarray(lw.f32, 6)
     for stream in (None, -1, 0, 1):
         a.__dlpack__(stream=stream)
