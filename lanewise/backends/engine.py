@@ -36,6 +36,9 @@ class View(NamedTuple):
     owner: Any
 
 
+OP_GROUPS = ("subgroup", "quad", "block", "grid")
+
+
 @dataclass(frozen=True, slots=True)
 class Properties:
     """What a device is and where its limits are."""
@@ -48,7 +51,7 @@ class Properties:
     max_block_dim: int
     max_shared_bytes: int
     dtypes: tuple[DType, ...]
-    op_groups: tuple[str, ...] = ("subgroup", "quad", "block", "grid")
+    op_groups: tuple[str, ...] = OP_GROUPS
     threads: int = 1
     """Blocks that run at the same time on a CPU; 1 elsewhere means "the hardware decides"."""
     forward_progress: bool = False

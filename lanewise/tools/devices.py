@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..backends.engine import Detail, Properties
+from .. import dtypes
+from ..backends.engine import OP_GROUPS, Detail, Properties
 from ..device import Device
 from ..errors import DeviceError
 
@@ -25,24 +27,30 @@ def _sizes(sizes: tuple[int, ...]) -> str:
     return f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 2 else ", ".join(map(str, sizes))
 
 
+def _most(every: Iterable[object], these: Iterable[object]) -> str:
+    """Which of them all these are, in few words."""
+    missing = [str(one) for one in every if one not in set(these)]
+    return f"all but {' '.join(missing)}" if missing else "all"
+
+
 COLUMNS: dict[str, Callable[[Properties], str]] = {
     "device": lambda p: p.name,
     "subgroup\nsize": lambda p: str(p.subgroup_size),
     "possible\nsizes": lambda p: _sizes(p.subgroup_sizes),
-    "threads of\na block": lambda p: f"{p.max_block_dim:,}",
+    "block\nthreads": lambda p: f"{p.max_block_dim:,}",
     "shared\nmemory": lambda p: _bytes(p.max_shared_bytes),
-    "types": lambda p: " ".join(map(str, p.dtypes)),
-    "operations": lambda p: " ".join(p.op_groups),
+    "types": lambda p: _most(dtypes.ALL, p.dtypes),
+    "ops": lambda p: _most(OP_GROUPS, p.op_groups),
 }
-_NUMBERS = ("subgroup\nsize", "possible\nsizes", "threads of\na block", "shared\nmemory")
+_NUMBERS = ("subgroup\nsize", "possible\nsizes", "block\nthreads", "shared\nmemory")
 
 
 def to_table(found: Found) -> RenderableType:
     """One row a device; a kind of device that is not here says why; then the details of each that has some."""
-    table = Table(caption_justify="left")
+    table = Table(caption_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("arch", style="bold", no_wrap=True)
     for name in COLUMNS:
-        table.add_column(name, justify="right" if name in _NUMBERS else "left")
+        table.add_column(name, justify="right" if name in _NUMBERS else "left", overflow="fold")
     missing: list[str] = []
     for name, device in found.items():
         if isinstance(device, Device):
