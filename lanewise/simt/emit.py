@@ -6,7 +6,7 @@ has one bit a lane: 64-bit arithmetic on varying values costs twice as much on m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .. import dtypes
 from ..dtypes import DType
@@ -70,6 +70,13 @@ def permute(b: Builder, value: Value, kind: str, amount: int, log2_size: int) ->
 def gather(b: Builder, value: Value, index: Value) -> Value:
     """value[index], for an i32 index in [0, W)."""
     return b("subgroup.gather", value, index)
+
+
+def rarely(
+    b: Builder, doubt: Value, then: Callable[[], Sequence[Value]], otherwise: Callable[[], Sequence[Value]]
+) -> tuple[Value, ...]:
+    """`then` in subgroups in which a lane is in doubt, which is seldom; `otherwise` in all others."""
+    return b.if_(b("subgroup.any", doubt), then, otherwise, rare=True)
 
 
 def if_active(b: Builder, active: Value | None, value: Value, otherwise: Value) -> Value:

@@ -27,7 +27,7 @@ Fields: TypeAlias = tuple[Value, ...]
 Quickly: TypeAlias = Callable[[Builder, Fields, int, Callable[[], Fields]], "Fields | None"]
 """A sort of tiles of 2**n lanes, all of them active, as a device does it best; None where it is not for these types.
 
-The last argument emits the sort that takes anything, for what only the values tell: `unless` chooses.
+The last argument emits the sort that takes anything, for subgroups in which the values are `in_doubt`.
 """
 
 
@@ -35,11 +35,6 @@ def width(fields: Fields) -> int:
     """The bits of the integers that these are sorted as; more than 64 where they are not."""
     bits = sum(v.type.bits for v in fields)
     return bits if len(fields) == 1 else max(bits, WORD.bits)
-
-
-def unless(b: Builder, doubt: Value | None, usually: Callable[[], Fields], quickly: Callable[[], Fields]) -> Fields:
-    """Sort quickly, but for subgroups in which a lane is in doubt."""
-    return quickly() if doubt is None else b.if_(b("subgroup.any", doubt), usually, quickly, rare=True)
 
 
 # ---- one field ------------------------------------------------------------------------------------------------------
@@ -83,14 +78,14 @@ def _unpack(b: Builder, packed: Value, types: list[DType]) -> list[Value]:
     return [b.cast(packed, dtypes.signed_of(types[0].bits)), *reversed(keys)]
 
 
-def in_doubt(b: Builder, fields: Fields) -> Value | None:
-    """Where integers would order a float otherwise."""
+def in_doubt(b: Builder, fields: Fields, *, nan_keys: bool = False) -> Value | None:
+    """Where integers would order a float otherwise; with `nan_keys`, also where the key is a NaN."""
     found: Value | None = None
     for place, value in enumerate(fields):
         if value.type.is_float:
             bits = b("bitcast", value, dtype=dtypes.signed_of(value.type.bits))
             doubt = b.eq(bits, b.const(bits.type.lowest, bits.type))
-            if place:
+            if place or nan_keys:
                 doubt = b.or_(doubt, b("ne", value, value))
             found = doubt if found is None else b.or_(found, doubt)
     return found
@@ -113,4 +108,5 @@ def sort_packed(
             number = b.select(swap, other, number)
         return tuple(value_of(b, key, t) for key, t in zip(_unpack(b, number, types), types, strict=True))
 
-    return unless(b, in_doubt(b, fields), usually, quickly)
+    doubt = in_doubt(b, fields)
+    return quickly() if doubt is None else emit.rarely(b, doubt, usually, quickly)

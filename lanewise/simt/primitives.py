@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..dtypes import DType
 from ..ir.opcodes import Effect, Level, Opcode, always, register, same, to
 from .op import BARRIER, CROSS_LANE, Arr, Lanes, uniform_if_whole
 
@@ -58,15 +57,6 @@ def _any(lanes: Lanes, predicate: Arr) -> Arr:
     return np.broadcast_to(predicate.any(axis=-1, keepdims=True), predicate.shape)
 
 
-def _sort(lanes: Lanes, *words: Arr, number: DType, log2_size: int) -> tuple[Arr, ...]:
-    tiles = [word.reshape(*word.shape[:-1], -1, 1 << log2_size) for word in words]
-    bits = tiles[0].astype(dtypes.signed_of(number.bits).np)
-    for word in tiles[1:]:
-        bits = bits << word.dtype.itemsize * 8 | word.view(f"u{word.dtype.itemsize}")
-    order = np.argsort(bits.view(number.np), axis=-1)
-    return tuple(np.take_along_axis(tile, order, axis=-1).reshape(words[0].shape) for tile in tiles)
-
-
 def _permute_level(attrs: Any, subgroup_size: int) -> Level:
     return uniform_if_whole(attrs, subgroup_size) if attrs["kind"] == "broadcast" else Level.VARYING
 
@@ -78,8 +68,8 @@ GATHER = register(Opcode("subgroup.gather", same, CROSS_LANE, _gather))  # opera
 BALLOT = register(Opcode("subgroup.ballot_bits", to(dtypes.u64), CROSS_LANE, _ballot, always(Level.SUBGROUP)))
 ANY = register(Opcode("subgroup.any", to(dtypes.bool_), CROSS_LANE, _any, always(Level.SUBGROUP)))
 # Operands: the words of a number, the high one first; attrs: number (its type), log2_size.  The tile's numbers in
-# ascending order; of floats, none is a NaN or -0.
-SORT = register(Opcode("subgroup.sort", lambda types, attrs: types, CROSS_LANE, _sort, always(Level.VARYING)))
+# ascending order, in words again; where the number is a float, none is a NaN or -0.
+SORT = register(Opcode("subgroup.sort", lambda types, attrs: types, CROSS_LANE, level=always(Level.VARYING)))
 CONVERGE = register(  # every lane of the subgroup arrives, and sees what the others wrote before
     Opcode("subgroup.barrier", lambda types, attrs: (), CROSS_LANE | Effect.WRITES)
 )

@@ -61,30 +61,35 @@ class Scattered:
             total = body.each(lambda a, b: body.text.do(f"add {wide} {a}, {b}"), total, offset)
         return body.each(lambda v: body.text.do(f"getelementptr {self.element}, ptr {self.pointer}, {wide} {v}"), total)
 
-    def lane_pointers(self, body: Body) -> list[list[str]] | None:
-        """As a pointer for each lane of each strip: of one index, or of a step.
+    def is_one_offset(self, body: Body) -> bool:
+        """Whether a lane's element is found by one index, or one step, that is good in every lane."""
+        if self.parts:
+            return len(self.parts) == 1 and self.step == "0" and body.some
+        return body.mask is None
 
-        A lane that is not active is given index 0, which is there if any lane is active.
-        """
-        if self.parts and (self.step != "0" or len(self.parts) > 1 or not body.some):
-            return None
-        if not self.parts:
-            if body.mask is not None:
-                return None
-            offsets = [[_times(body, self.step, str(lane)) for lane in strip] for strip in _lanes(body)]
-        else:
+    def lane_pointers(self, body: Body) -> list[list[str]]:
+        """A pointer for each lane of each strip, if `is_one_offset`."""
+        if self.parts:
             (part,) = self.parts
-            offsets = [
-                [
-                    _times(body, extend(body, part.dtype, body.extract(part.dtype, name, str(n))), part.stride)
-                    for n in range(body.S)
-                ]
-                for name in self._safe(body, part)
-            ]
-        return [[self._at(body, offset) for offset in strip] for strip in offsets]
+            offsets = [[self._offset(body, part, name, n) for n in range(body.S)] for name in self._safe(body, part)]
+        else:
+            offsets = [[_times(body, self.step, str(lane)) for lane in strip] for strip in _lanes(body)]
+        return [
+            [body.text.do(f"getelementptr {self.element}, ptr {self.pointer}, i64 {offset}") for offset in strip]
+            for strip in offsets
+        ]
+
+    @staticmethod
+    def _offset(body: Body, part: Part, name: str, lane: int) -> str:
+        index = extend(body, part.dtype, body.extract(part.dtype, name, str(lane)))
+        return _times(body, index, part.stride)
 
     def _safe(self, body: Body, part: Part) -> tuple[str, ...]:
-        """The index, 0 in lanes that are not active."""
+        """The index, 0 in lanes that are not active.
+
+        Indices that do not differ are in the pointer, and a lane that is active has an element of this axis: so there
+        is one of index 0.
+        """
         if body.mask is None:
             return part.names
         type_, bits = body.vector.of(lane_type(part.dtype)), body.vector.of("i1")
@@ -93,9 +98,6 @@ class Scattered:
             body.conds(),
             part.names,
         )
-
-    def _at(self, body: Body, offset: str) -> str:
-        return body.text.do(f"getelementptr {self.element}, ptr {self.pointer}, i64 {offset}")
 
 
 Address: TypeAlias = One | Adjacent | Scattered
@@ -122,7 +124,7 @@ def address(body: Body, memory: Memory, indices: Sequence[Value]) -> Address:
             case Strips(names):
                 parts.append(Part(index.type, names, stride))
     pointer = text.do(f"getelementptr {element}, ptr {base}, i64 {offset}") if offset != "0" else base
-    if not parts and step in "01":
+    if not parts and step in ("0", "1"):
         return One(pointer) if step == "0" else Adjacent(pointer)
     return Scattered(pointer, element, tuple(parts), step)
 

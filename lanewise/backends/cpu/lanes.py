@@ -41,8 +41,7 @@ def _permuted(body: Body, element: str, strips: Sequence[str], sources: Sequence
         picks = [place_of.get(lane) for lane in sources]
         if picks == list(range(S)):
             break
-        indices = ", ".join("i32 poison" if pick is None else f"i32 {pick}" for pick in picks)
-        made = body.text.do(f"shufflevector {vector} {made}, {vector} {strips[strip]}, <{S} x i32> <{indices}>")
+        made = body.text.shuffle(vector, made, strips[strip], picks)
         place_of = {lane: place for place, lane in enumerate(sources) if lane in place_of}
     return made
 

@@ -23,12 +23,11 @@ def emit_load(body: Body, op: Op) -> None:
         case Adjacent(pointer):
             names = _load_adjacent(body, memory, pointer)
         case Scattered() as where:
-            lanes = where.lane_pointers(body)
-            names = (
-                gather(body, element, dtype.itemsize, harmless(body, where.pointers(body)))
-                if lanes is None
-                else tuple(_load_lanes(body, element, dtype.itemsize, strip) for strip in lanes)
-            )
+            if where.is_one_offset(body):
+                lanes = where.lane_pointers(body)
+                names = tuple(_load_lanes(body, element, dtype.itemsize, strip) for strip in lanes)
+            else:
+                names = gather(body, element, dtype.itemsize, harmless(body, where.pointers(body)))
     body.define(op.result, Strips(tuple(body.from_memory(body.vector, dtype, name) for name in names)))
 
 

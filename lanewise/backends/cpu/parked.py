@@ -3,13 +3,14 @@
 A job is handed out in chunks of blocks, in increasing order from one counter; a thread doubles its chunk while one is
 quickly done, up to a fair share of what is left.
 
-A thread without work watches for the next job for a while before it sleeps, as programs launch in a row, and waking one
-takes longer than many a job; so does the launching thread for the end of the last chunk.
+A thread that has worked watches for the next job for a while before it sleeps, as programs launch in a row, and waking
+one takes longer than many a job; so does the launching thread for the end of the last chunk.
 """
 
 from __future__ import annotations
 
 import platform
+import time
 
 from .frames import SCRATCH_BYTES, SHARED_BYTES
 
@@ -55,15 +56,21 @@ declare i32 @clock_gettime(i32, ptr)
 declare ptr @malloc(i64)
 declare void @free(ptr)
 
-; The wall clock (it is the one that a timed wait goes by), in nanoseconds.
-define internal i64 @now() {{
+; A clock, in nanoseconds.
+define internal i64 @read(i32 %clock) {{
   %place = alloca %timespec
-  call i32 @clock_gettime(i32 0, ptr %place)
+  call i32 @clock_gettime(i32 %clock, ptr %place)
   %seconds = load i64, ptr %place
   %fraction_place = getelementptr i64, ptr %place, i64 1
   %fraction = load i64, ptr %fraction_place
   %whole = mul i64 %seconds, 1000000000
   %time = add i64 %whole, %fraction
+  ret i64 %time
+}}
+
+; The one that nobody sets.
+define internal i64 @now() {{
+  %time = call i64 @read(i32 {time.CLOCK_MONOTONIC})
   ret i64 %time
 }}
 
@@ -191,15 +198,15 @@ watch:
   br label %look
 join:
   %running_place = getelementptr i64, ptr %job, i64 {RUNNING}
-  %running = load i64, ptr %running_place
+  %running = load atomic i64, ptr %running_place acquire, align 8
   %more = add i64 %running, 1
-  store i64 %more, ptr %running_place
+  store atomic i64 %more, ptr %running_place monotonic, align 8
   call i32 @pthread_mutex_unlock(ptr %pool)
   call i64 @take(ptr %job, ptr %scratch, i64 9223372036854775807)
   call i32 @pthread_mutex_lock(ptr %pool)
-  %still = load i64, ptr %running_place
+  %still = load atomic i64, ptr %running_place monotonic, align 8
   %fewer = sub i64 %still, 1
-  store i64 %fewer, ptr %running_place
+  store atomic i64 %fewer, ptr %running_place release, align 8
   %idle = icmp eq i64 %fewer, 0
   br i1 %idle, label %announce, label %look
 announce:
@@ -217,6 +224,7 @@ leave:
 define i64 @launch(ptr %pool, ptr %job) {{
 entry:
 {_SCRATCH}
+  %deadline = alloca %timespec  ; of the wall clock, which is the one that a timed wait goes by
   %work = getelementptr i8, ptr %pool, i64 {_WORK}
   %done = getelementptr i8, ptr %pool, i64 {_DONE}
   %job_place = getelementptr i8, ptr %pool, i64 {_JOB}
@@ -263,7 +271,7 @@ withdraw:
   br label %check
 check:
   %tired = phi i1 [ false, %settle ], [ false, %withdraw ], [ true, %watch ], [ true, %wait ]
-  %running = load i64, ptr %running_place
+  %running = load atomic i64, ptr %running_place acquire, align 8
   %busy = icmp ne i64 %running, 0
   br i1 %busy, label %patient, label %finished
 patient:
@@ -274,9 +282,12 @@ watch:
   call i32 @pthread_mutex_lock(ptr %pool)
   br label %check
 wait:
-  %deadline = alloca %timespec
-  %seconds = udiv i64 %until, 1000000000
-  %fraction = urem i64 %until, 1000000000
+  %moment = call i64 @now()
+  %rest_of_slice = sub i64 %until, %moment
+  %wall = call i64 @read(i32 {time.CLOCK_REALTIME})
+  %wakes = add i64 %wall, %rest_of_slice
+  %seconds = sdiv i64 %wakes, 1000000000
+  %fraction = srem i64 %wakes, 1000000000
   store i64 %seconds, ptr %deadline
   %fraction_place = getelementptr i64, ptr %deadline, i64 1
   store i64 %fraction, ptr %fraction_place

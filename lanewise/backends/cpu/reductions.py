@@ -34,25 +34,26 @@ def _expansion(monoid: Monoid) -> Expansion:
             return None
         (value,), log2_size = values, op.attrs["log2_size"]
 
-        def usually() -> tuple[Value, ...]:
+        def butterfly() -> tuple[Value, ...]:
             keyed = monoid.keyed(b, value)
             return (keyed.decode(trees.fold_all(b, (keyed.value,), keyed.algebra, log2_size)[0]),)
 
-        if monoid.name in _LESS and value.type.is_float and value.type.bits > 16:
-            return _extreme(b, monoid, value, log2_size, usually)
-        return usually()
+        # Halves are compared in f32, to and from which they would be converted at every step.
+        if monoid.name in _LESS and value.type in (dtypes.f32, dtypes.f64):
+            return _extreme(b, monoid, value, log2_size, butterfly)
+        return butterfly()
 
     return expand
 
 
 def _extreme(
-    b: Builder, monoid: Monoid, value: Value, log2_size: int, usually: Callable[[], tuple[Value, ...]]
+    b: Builder, monoid: Monoid, value: Value, log2_size: int, by_integers: Callable[[], tuple[Value, ...]]
 ) -> tuple[Value, ...]:
     t = value.type
     last = b.const(monoid.identity(t), t)
 
     def closer(x: Value, y: Value) -> Value:
-        """As an instruction of x86 has it: y where either is a NaN."""
+        """As x86's MINPS and MAXPS have it: y where either is a NaN, so no NaN comes of a y that is none."""
         return b.select(b(_LESS[monoid.name], x, y), x, y)
 
     found = value if log2_size else closer(value, last)
@@ -65,4 +66,4 @@ def _extreme(
     magnitude = b.and_(b("bitcast", found, dtype=word), b.const((1 << t.bits - 1) - 1, word))
     infinite = int(t.np.type(math.inf).view(word.np))
     doubt = b.ge(b.sub(magnitude, b.const(1, word)), b.const(infinite - 1, word))
-    return b.if_(b("subgroup.any", doubt), usually, lambda: (found,), rare=True)
+    return emit.rarely(b, doubt, by_integers, lambda: (found,))

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import log2
 
 from ... import dtypes
 from ...dtypes import DType
 from ...ir import Builder, Op, Value
 from ...passes import Expansion
 from ...simt import emit
-from ...simt.packed import Fields, in_doubt, key_of, signs_flipped, unless, value_of, width
+from ...simt.packed import Fields, in_doubt, key_of, signs_flipped, value_of, width
 from ...simt.sorting import exchanged, expansions
 from .body import Body
 from .forms import Strips
@@ -41,11 +40,10 @@ def sorts(host: Host) -> Mapping[str, Expansion]:
             return None
         as_double = len(fields) == 2 and fields[0].type == dtypes.f32 and not host.wide_order
         sort = _sort_doubles if as_double else _sort_integers
-        doubt = in_doubt(b, fields)
-        if as_double:
-            nan = b("ne", fields[0], fields[0])
-            doubt = nan if doubt is None else b.or_(doubt, nan)
-        return unless(b, doubt, lambda: _by_the_network(b, fields, log2_size), lambda: sort(b, fields, log2_size))
+        doubt = in_doubt(b, fields, nan_keys=as_double)
+        if doubt is None:
+            return sort(b, fields, log2_size)
+        return emit.rarely(b, doubt, lambda: _by_the_network(b, fields, log2_size), lambda: sort(b, fields, log2_size))
 
     return expansions(quickly)
 
@@ -83,7 +81,11 @@ def _sort_integers(b: Builder, fields: Fields, log2_size: int) -> Fields:
 
 
 def _sort_doubles(b: Builder, fields: Fields, log2_size: int) -> Fields:
-    """A key of f32 is the high word of a double of its order, with the exponent one up, so that none is denormal."""
+    """A key of f32, no NaN, is the high word of a double of its order.
+
+    Its exponent is put one up: a zero or a small key makes no denormal, and an infinity (0x7f8) is far from the
+    doubles' own (0x7ff).
+    """
     key, step = b("bitcast", fields[0], dtype=WORD), b.i32(LEAST_EXPONENT)
     low = b("xor", _low_word(b, key_of(b, fields[1])), _sign(b, key))
     high, low = b.emit("subgroup.sort", b.add(key, step), low, number=dtypes.f64, log2_size=log2_size)
@@ -135,25 +137,27 @@ class _Vectors:
         return f"<{self.lanes} x {lane_type(self.number)}>"
 
     def sorted(self, columns: Sequence[str], size: int) -> list[str]:
-        """One tile of `size` numbers in several vectors, or several in one vector."""
+        """One tile of `size` numbers in several vectors, or several in one vector; in the order of the lanes."""
         vectors = list(columns)
         for across, mask in _steps(size, len(vectors)):
-            for here, there in enumerate(vector ^ across for vector in range(len(vectors))):
-                if here == there:
-                    vectors[here], _ = self._meet(vectors[here], vectors[here], mask)
-                elif here < there:
-                    vectors[here], vectors[there] = self._meet(vectors[here], vectors[there], mask)
+            for here in range(len(vectors)):
+                there = here ^ across
+                if here <= there:
+                    met = self._meet(vectors[here], vectors[there], mask)
+                    for place, vector in zip((here, there) if across else (here,), met, strict=False):
+                        vectors[place] = vector
         return self._in_rows(vectors)
 
-    def _meet(self, a: str, b: str, mask: int) -> tuple[str, str]:
-        """Lane l of `a` meets lane l ^ mask of `b`; both as they are then."""
+    def _meet(self, a: str, b: str, mask: int) -> Iterator[str]:
+        """Lane l of `a` meets lane l ^ mask of `b`: what becomes of `a`, then of `b` if that is another vector."""
         if not mask:
-            return self._in_order(a, b)
+            yield from self._in_order(a, b)
+            return
         low, high = self._in_order(a, self._pick(b, b, [lane ^ mask for lane in range(self.lanes)]))
         top = 1 << mask.bit_length() - 1
         takes = [self.lanes if lane & top else 0 for lane in range(self.lanes)]
-        mine = self._pick(low, high, [lane + take for lane, take in enumerate(takes)])
-        return mine, self._pick(low, high, [(lane ^ mask) + take for lane, take in enumerate(takes)])
+        yield self._pick(low, high, [lane + take for lane, take in enumerate(takes)])
+        yield self._pick(low, high, [(lane ^ mask) + take for lane, take in enumerate(takes)])
 
     def _in_order(self, a: str, b: str) -> tuple[str, str]:
         """The lesser and the greater, lane by lane."""
@@ -165,35 +169,36 @@ class _Vectors:
         return low, high
 
     def _pick(self, a: str, b: str, places: Sequence[int]) -> str:
-        return shuffle(self.text, self.type, a, b, places)
+        return self.text.shuffle(self.type, a, b, places)
 
     def _in_rows(self, vectors: list[str]) -> list[str]:
-        """From columns to the order of the lanes: bits of the vector's number and of the lane's change places."""
+        """From columns to the order of the lanes.
+
+        A row's numbers lie in as many vectors as there are rounds to go, doubled; each round halves that, as a bit of
+        the vector's number and one of the lane's change places, and what is left in two is picked from both at last.
+        """
         count, lanes = len(vectors), self.lanes
         place = [(number % count, number // count) for number in range(count * lanes)]
-        rounds = int(log2(min(count, lanes)))
+        rounds = min(count, lanes).bit_length() - 1
         for turn in range(rounds - 1):
             bits = 1 << turn, lanes >> rounds - turn
-
-            def exchanged(vector: int, lane: int, bits: tuple[int, int] = bits) -> tuple[int, int]:
-                differ = bool(vector & bits[0]) != bool(lane & bits[1])
-                return (vector ^ bits[0], lane ^ bits[1]) if differ else (vector, lane)
-
-            vectors = [self._gathered(vectors, [exchanged(v, lane) for lane in range(lanes)]) for v in range(count)]
-            place = [exchanged(*where) for where in place]
+            rows = [[_exchanged(vector, lane, *bits) for lane in range(lanes)] for vector in range(count)]
+            vectors = [self._gathered(vectors, row) for row in rows]
+            place = [_exchanged(*where, *bits) for where in place]
         return [self._gathered(vectors, place[first : first + lanes]) for first in range(0, count * lanes, lanes)]
 
     def _gathered(self, vectors: Sequence[str], places: Sequence[tuple[int, int]]) -> str:
-        """Lanes of one vector, or of two."""
+        """Lanes of one vector, or of two, by vector and lane."""
         sources = sorted({vector for vector, _ in places})
+        assert len(sources) <= 2
         picks = [sources.index(vector) * self.lanes + lane for vector, lane in places]
         return self._pick(vectors[sources[0]], vectors[sources[-1]], picks)
 
 
-def shuffle(text: Text, type_: str, a: str, b: str, places: Sequence[int]) -> str:
-    """A vector of lanes of two."""
-    indices = ", ".join(f"i32 {place}" for place in places)
-    return text.do(f"shufflevector {type_} {a}, {type_} {b}, <{len(places)} x i32> <{indices}>")
+def _exchanged(vector: int, lane: int, vector_bit: int, lane_bit: int) -> tuple[int, int]:
+    """Where a lane goes, and comes from, when two bits of its place change places."""
+    differ = bool(vector & vector_bit) != bool(lane & lane_bit)
+    return (vector ^ vector_bit, lane ^ lane_bit) if differ else (vector, lane)
 
 
 # ---- strips ---------------------------------------------------------------------------------------------------------
@@ -215,19 +220,22 @@ def _runs(items: Sequence[str], length: int) -> Iterator[Sequence[str]]:
 
 
 def _numbers(body: Body, vectors: _Vectors, words: Sequence[str], size: int) -> Iterator[str]:
-    """One strip, or two of a high and a low word, as vectors: in any order where the strip lies in one tile."""
+    """One strip, or two of a high and a low word, as vectors.
+
+    In any order where the strip lies in one tile: a sort does not ask, and gives the order of the lanes.
+    """
     S, lanes = body.S, vectors.lanes
     for part in range(S // lanes):
         places = list(range(part * lanes, (part + 1) * lanes))
-        if size >= S > lanes:  # what one instruction takes: two lanes of every four
+        if size >= S > lanes:  # as vpunpckldq and vpunpckhdq take them: two lanes of every four
             places = [first + 2 * part + k for first in range(0, S, 4) for k in (0, 1)]
         if len(words) == 1:
             element = lane_type(vectors.number)
-            yield shuffle(body.text, body.vector.of(element), words[0], words[0], places) if lanes < S else words[0]
+            yield body.text.shuffle(body.vector.of(element), words[0], words[0], places) if lanes < S else words[0]
         else:
             high, low = words
             both = [place for lane in places for place in (lane, S + lane)]
-            joined = shuffle(body.text, body.vector.of("i32"), low, high, both)
+            joined = body.text.shuffle(body.vector.of("i32"), low, high, both)
             yield body.text.do(f"bitcast <{2 * lanes} x i32> {joined} to {vectors.type}")
 
 
@@ -235,7 +243,7 @@ def _words(body: Body, vectors: _Vectors, parts: Sequence[str], count: int) -> t
     """The vectors of a strip as that strip, or as two of their high and low words."""
     a, b = parts[0], parts[-1]
     if count == 1:
-        return (shuffle(body.text, vectors.type, a, b, range(body.S)) if a != b else a,)
+        return (body.text.shuffle(vectors.type, a, b, range(body.S)) if a != b else a,)
     type_ = f"<{2 * vectors.lanes} x i32>"
     a, b = (body.text.do(f"bitcast {vectors.type} {part} to {type_}") for part in (a, b))
-    return tuple(shuffle(body.text, type_, a, b, [2 * lane + half for lane in range(body.S)]) for half in (1, 0))
+    return tuple(body.text.shuffle(type_, a, b, [2 * lane + half for lane in range(body.S)]) for half in (1, 0))

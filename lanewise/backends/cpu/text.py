@@ -101,6 +101,11 @@ class Text:
         self.slots.append(f"  {name} = alloca [{count} x {type_}], align 64")
         return name
 
+    def shuffle(self, type_: str, a: str, b: str, places: Sequence[int | None]) -> str:
+        """A vector of lanes of two, counted from the first one's; anything where there is no place."""
+        indices = ", ".join("i32 poison" if place is None else f"i32 {place}" for place in places)
+        return self.do(f"shufflevector {type_} {a}, {type_} {b}, <{len(places)} x i32> <{indices}>")
+
     # ---- blocks --------------------------------------------------------------------------------------------------
     def begin(self, label: str) -> None:
         """Start a block; the one before must have been ended by `jump` or `branch`."""
