@@ -351,12 +351,16 @@ def launch_rows() -> Iterator[Row]:
         )
 
 
+def as_a_user_has_it() -> dict[str, str]:
+    """The environment of a process whose modules are compiled once."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def first_call_rows() -> Iterator[Row]:
     """In new processes; their times are printed by themselves."""
     for name, code in FIRST_CALLS.items():
         with tempfile.TemporaryDirectory() as folder:
-            environment = {**os.environ, "LANEWISE_CACHE_DIR": folder}
-            environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as it is for a user
+            environment = as_a_user_has_it() | {"LANEWISE_CACHE_DIR": folder}
 
             def once(code: str = code, environment: dict[str, str] = environment) -> float:
                 done = subprocess.run(
@@ -390,7 +394,8 @@ FIRST_CALLS = {
 def import_row() -> Iterator[Row]:
     def once(module: str) -> float:
         code = f"import time; start = time.perf_counter(); import {module}; print(time.perf_counter() - start)"
-        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=as_a_user_has_it(), check=True, capture_output=True, text=True)
         return float(done.stdout)
 
     for module in ("numpy", "lanewise"):
@@ -415,8 +420,8 @@ def rows(names: list[str]) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    lw.init(lw.cpu, subgroup_size=W)
-    device = lw.current_device()
+    device = lw.init(lw.cpu, subgroup_size=W)
     threads = device.properties.threads
     numba.set_num_threads(threads)
-    show(f"{device.name}, {threads} threads, W = {W}, f32", list(rows(sys.argv[1:])))
+    with lw.use(device):  # also after a row that makes another one
+        show(f"{device.name}, {threads} threads, W = {W}, f32", list(rows(sys.argv[1:])))

@@ -1,7 +1,8 @@
 """Two ways to do the same work, timed in turn: what is compared is the ratio, as a shared machine's times drift.
 
-A turn is calls in a row, as programs make them, and its time that of the median call: the first ones of a turn find the
-caches full of the other's data, and the threads of the other's library still waiting for more work.
+A turn is calls in a row, as programs make them, and its time that of the median call: the first one finds the caches
+full of the other's data.  Before each there is a pause, in which the other's threads, which wait for more work, go to
+sleep.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from rich.table import Table
 
 Work = Callable[[], object]
 
-TURN_SECONDS = 0.02
-MOST_CALLS = 25
+PAUSE_SECONDS = 0.015
+TURN_SECONDS = 0.1
+LEAST_CALLS, MOST_CALLS = 3, 200
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,9 @@ def compare(
 
 def _turn(run: Work) -> float:
     """The median time of a call, in seconds."""
+    time.sleep(PAUSE_SECONDS)
     times: list[float] = []
-    while not times or (sum(times) < TURN_SECONDS and len(times) < MOST_CALLS):
+    while len(times) < LEAST_CALLS or (sum(times) < TURN_SECONDS and len(times) < MOST_CALLS):
         start = time.perf_counter()
         run()
         times.append(time.perf_counter() - start)

@@ -23,7 +23,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,13 +99,9 @@ def _as_size(text: str) -> int:
 # ---- keys ---------------------------------------------------------------------------------------------------------
 @cache
 def _versions() -> str:
-    def of(package: str) -> str:
-        try:
-            return f"{package} {version(package)}"
-        except PackageNotFoundError:  # used from a source tree
-            return f"{package} ?"
+    import llvmlite
 
-    return "\n".join((of("lanewise"), of("llvmlite"), _sources()))
+    return f"lanewise {_sources()}\nllvmlite {llvmlite.__version__}"
 
 
 def _sources() -> str:

@@ -8,7 +8,6 @@ width, min and max skip NaN and put -0 below +0, float to integer truncates and 
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 from collections.abc import Callable
 from typing import Any
 
@@ -82,7 +81,9 @@ def maximum(a: Arr, b: Arr) -> Arr:
 
 
 def _libm_fma(name: str, c_type: Any) -> Callable[..., Any]:
-    function = getattr(ctypes.CDLL(ctypes.util.find_library("m")), name)
+    from ctypes.util import find_library  # with all that it imports, a tenth of the time of `import lanewise`
+
+    function = getattr(ctypes.CDLL(find_library("m")), name)
     function.restype, function.argtypes = c_type, [c_type] * 3
     return np.frompyfunc(function, 3, 1)
 
