@@ -101,7 +101,9 @@ def _as_size(text: str) -> int:
 def _versions() -> str:
     import llvmlite
 
-    return f"lanewise {_sources()}\nllvmlite {llvmlite.__version__}"
+    from . import __version__
+
+    return "\n".join((f"lanewise {__version__}", f"llvmlite {llvmlite.__version__}", _sources()))
 
 
 def _sources() -> str:

@@ -114,7 +114,7 @@ def test_another_version_compiles_again(
 ) -> None:
     versions: Callable[[], str] = cache._versions.__wrapped__  # pyright: ignore[reportPrivateUsage]
     assert BASE.run(tmp_path / "program.py") > 0
-    monkeypatch.setattr(cache, "version", lambda name: "99.0" if name == package else "1.0")
+    monkeypatch.setattr(f"{package}.__version__", "99.0")
     monkeypatch.setattr(cache, "_versions", versions)
     assert BASE.run(tmp_path / "program.py") > 0
     assert BASE.run(tmp_path / "program.py") == 0
