@@ -295,6 +295,7 @@ class Signature:
         self.kernel = function.__name__
         self.parameters = parameters(function)
         self.readers = tuple(_reader(self.kernel, p) for p in self.parameters)
+        self.only_arrays = all(isinstance(reader, ArrayReader) for reader in self.readers)
         self._position = {p.name: number for number, p in enumerate(self.parameters)}
         kinds = [p.kind for p in inspect.signature(function).parameters.values()]
         self._positional = len(kinds) - kinds.count(inspect.Parameter.KEYWORD_ONLY)

@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, cast, overload
 
 from . import dtypes, profiling
-from .again import KEPT, Again
+from .again import KEPT, Again, Prepare
 from .arguments import Call, Signature
 from .arrays import ndarray
 from .backends.engine import Engine, Executable, QueuedExecutable, View
@@ -60,6 +60,7 @@ class _Loaded:
     too_large: TooLarge | None = None
     queued: QueuedExecutable | None = None
     """The executable, where its launches are queued."""
+    prepare: Prepare | None = None
     plans: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """What it keeps for arrays of these layouts."""
 
@@ -157,22 +158,25 @@ class Kernel(Generic[P]):
                 loaded.launch(arrays, call)
         elif queued is not None and not call.lent:
             queued.queue(arrays, call.scalars, call.stream or 0, loaded.plans)
-            if not kwargs and not loaded.captured and loaded.too_large is None:
+            if not kwargs:
                 self._remember(args, call, device, loaded)
         elif queued is None and call.stream is None:
             loaded.executable.launch(arrays, call.scalars)
+            if not kwargs:
+                self._remember(args, call, device, loaded)
         else:
             loaded.launch(arrays, call)
 
     def _remember(self, args: tuple[Any, ...], call: Call, device: Device, loaded: _Loaded) -> None:
         """Note the arrays of a launch, so that the third one with the same need not look at them."""
-        if Again.can_know(args):
+        if loaded.prepare is None or loaded.captured or loaded.too_large is not None or not self._signature.only_arrays:
+            return
+        if Again.can_know(args, on_host=loaded.queued is None):
             identities = tuple(map(id, args))
             seen = identities in self._again
             if len(self._again) >= KEPT:
                 self._again.clear()
-            assert loaded.queued is not None
-            self._again[identities] = Again(args, call, device, loaded.queued) if seen else None
+            self._again[identities] = Again(args, call, device, loaded.prepare) if seen else None
 
     def _table(self, device: Device) -> dict[Any, _Loaded]:
         """What is compiled for a device, by the key of the arguments."""
@@ -220,7 +224,8 @@ class Kernel(Generic[P]):
         executable = device.engine.load(program, device.debug)
         captured = tuple(array.view for array in made.captured)
         queued = None if device.properties.host_memory else cast(QueuedExecutable, executable)
-        return _Loaded(executable, captured, tuple(self._bindings(made.captured)), made.apart, test, queued)
+        prepare = None if device.properties.host_memory and device.debug else getattr(executable, "prepare", None)
+        return _Loaded(executable, captured, tuple(self._bindings(made.captured)), made.apart, test, queued, prepare)
 
     def _bindings(self, captured: Sequence[ndarray]) -> Iterator[_Binding]:
         """Where the function's own body names the arrays; those that it reaches in another way stay what they are."""

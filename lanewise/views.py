@@ -157,6 +157,13 @@ def view_of(array: HostArray) -> tuple[Layout, View]:
     return layout, _make_view(View, (address_of(array), layout.shape, layout.strides, array))
 
 
+def facts_of(array: Any) -> tuple[Any, ...] | None:
+    """All that a launch asks of a NumPy array, so that those with the same are one to it; None of other objects."""
+    if type(array) is not np.ndarray:
+        return None
+    return address_of(array), array.dtype, array.shape, array.strides, array.flags.num
+
+
 # ---- by address ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class _Memory:

@@ -541,6 +541,143 @@ def test_an_array_above_the_limit_gets_64_bit_indices(few_devices: lw.Device) ->
         assert out[0] == n
 
 
+# ---- the same arrays again ------------------------------------------------------------------------------------------
+@lw.kernel
+def add_twice(y: F32, x: F32):
+    for i in range(y.shape[0]):
+        y[i] += x[i]
+    for i in range(x.shape[0]):
+        y[i] += x[i]
+
+
+def host(values: Any) -> lw.ndarray:
+    return lw.from_numpy(np.asarray(values, np.float32))
+
+
+def plain(values: Any) -> Any:
+    return np.array(values, np.float32)
+
+
+@pytest.mark.parametrize("n", [0, 1, 64, 131, 5000])
+@pytest.mark.parametrize("make", [host, plain])
+def test_the_same_arrays_in_a_row(make: Any, n: int, few_devices: lw.Device) -> None:
+    y, x = make(np.zeros(n)), make(np.arange(n))
+    for turn in range(1, 6):
+        add_twice(y, x)
+        assert (np.asarray(y) == 2 * turn * np.arange(n)).all()
+    x.fill(1)  # what they hold may change
+    add_twice(y, x)
+    assert (np.asarray(y) == 10 * np.arange(n) + 2).all()
+
+
+def test_an_array_that_changes_and_stays_the_same_object(few_devices: lw.Device) -> None:
+    y, x = np.zeros(48, np.float32), np.ones(48, np.float32)
+    for _ in range(4):
+        add_twice(y, x)
+    y.resize(20000, refcheck=False)  # moves
+    x.resize(20000, refcheck=False)
+    add_twice(y, x)
+    assert y[:48].tolist() == [10] * 48
+    assert not y[48:].any()
+    y.resize(48, refcheck=False)
+    x.resize(48, refcheck=False)
+    add_twice(y, x)
+    assert y.tolist() == [12] * 48
+    y.setflags(write=False)
+    with pytest.raises(lw.LanewiseTypeError, match="read-only"):
+        add_twice(y, x)
+    y.setflags(write=True)
+    y.dtype = np.int32  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(lw.LanewiseTypeError, match="f32"):
+        add_twice(y, x)
+
+
+def test_scalars_in_arrays_are_read_at_every_launch(few_devices: lw.Device) -> None:
+    out = np.zeros(5, np.int32)
+    values: list[Any] = [np.array(1), lw.from_numpy(np.array(2))]
+    for value in values:
+        for turn in range(4):
+            value[()] = turn
+            put(out, value)
+            assert out.tolist() == [turn] * 5
+
+
+def test_numpy_arrays_go_to_the_current_device() -> None:
+    devices = [lw.init(lw.cpu, subgroup_size=size) for size in (8, 16)]
+
+    @lw.kernel
+    def widths(out: I32):
+        for i in range(out.shape[0]):
+            out[i] = lw.simt.subgroup.group_size()
+
+    out = np.zeros(16, np.int32)
+    for _ in range(4):
+        for device in devices:
+            with lw.use(device):
+                widths(out)
+            assert out.tolist() == [device.subgroup_size] * 16
+
+
+def test_other_arrays_in_between(few_devices: lw.Device) -> None:
+    sets = [(host(np.zeros(n)), host(np.full(n, n))) for n in (3, 70, 70, 500)]
+    for turn in range(1, 5):
+        for y, x in sets:
+            add_twice(y, x)
+            assert (y.to_numpy() == 2 * turn * x.shape[0]).all()
+    shared = sets[1][0]
+    for _ in range(3):
+        add_twice(shared, shared)
+    assert (shared.to_numpy() == 8 * 70 * 64).all()
+
+
+def test_new_arrays_at_the_old_place(few_devices: lw.Device) -> None:
+    """An object may have the identity of one that is gone."""
+    x = host(np.ones(40))
+    for turn in range(200):
+        for make in (host, plain):
+            y = make(np.full(40, turn))
+            for _ in range(turn % 4):
+                add_twice(y, x)
+            assert (np.asarray(y) == turn + 2 * (turn % 4)).all()
+            del y
+
+
+def test_devices_and_threads_know_the_same_arrays() -> None:
+    devices = [lw.init(lw.cpu, subgroup_size=8, threads=threads) for threads in (1, 2)]
+    given = [(lw.ndarray(lw.f32, 900, device=device), lw.ndarray(lw.f32, 900, device=device)) for device in devices]
+
+    def work(number: int) -> None:
+        y, x = given[number % 2]
+        mine = lw.ndarray(lw.f32, 900, device=devices[number % 2])
+        for _ in range(50):
+            add_twice(mine, x)
+        assert (mine.to_numpy() == 100).all()
+        assert (y.to_numpy() == 0).all()
+
+    for _, x in given:
+        x.fill(1)
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(work, number) for number in range(16)]:
+            done.result()
+
+
+def test_asserts_are_seen_in_every_launch() -> None:
+    lw.init(lw.cpu, subgroup_size=8, debug=True)
+
+    @lw.kernel
+    def positive(x: F32):
+        for i in range(x.shape[0]):
+            assert x[i] > 0
+
+    x = host(np.ones(20))
+    for _ in range(4):
+        positive(x)
+    x[7] = -1
+    for _ in range(3):
+        with pytest.raises(lw.KernelAssertionError):
+            positive(x)
+
+
 # ---- generated code without a device ------------------------------------------------------------------------------
 @pytest.mark.parametrize(("target", "word"), [("ir", "program affine"), ("cpu", "define"), ("asm", "ret")])
 def test_source(target: str, word: str) -> None:

@@ -6,8 +6,9 @@ import ctypes
 import platform
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 from ... import dtypes
 from ...cache import Entry, fetch
@@ -69,13 +70,22 @@ class CpuExecutable:
 
     def launch(self, arrays: Sequence[View], scalars: Sequence[int | float]) -> None:
         """Run every parallel loop in turn."""
-        words: list[int] = []
-        shapes: list[tuple[int, ...]] = []
-        for address, shape, strides, _ in arrays:
-            words += (address, *shape, *strides)
-            shapes.append(shape)
+        words, shapes = _words(arrays)
         for loop, values in zip(self._loops, self._host(scalars, shapes), strict=True):
             loop.run(words, values)
+
+    def prepare(self, arrays: Sequence[View], stream: int) -> Callable[[], None]:
+        """A function that runs just this, for programs without scalars; any thread may call it."""
+        words, shapes = _words(arrays)
+        runs = [loop.prepare(words, values) for loop, values in zip(self._loops, self._host((), shapes), strict=True)]
+        if len(runs) == 1:
+            return runs[0]
+
+        def all_of_them() -> None:
+            for run in runs:
+                run()
+
+        return all_of_them
 
     @property
     def source(self) -> str:
@@ -85,6 +95,16 @@ class CpuExecutable:
     def assembly(self) -> str:
         """The processor's instructions."""
         return "\n".join(jit().assembly(text) for loop in self._loops for text in loop.texts)
+
+
+def _words(arrays: Sequence[View]) -> tuple[list[int], list[tuple[int, ...]]]:
+    """What the argument block has of arrays, and their shapes."""
+    words: list[int] = []
+    shapes: list[tuple[int, ...]] = []
+    for address, shape, strides, _ in arrays:
+        words += (address, *shape, *strides)
+        shapes.append(shape)
+    return words, shapes
 
 
 class RecordingExecutable(CpuExecutable):
@@ -107,6 +127,7 @@ class _Job(threading.local):
         buffer = ctypes.create_string_buffer(size + 64)
         start = -ctypes.addressof(buffer) % 64
         self.words = (ctypes.c_int64 * (size // 8)).from_buffer(buffer, start)
+        self.bytes = memoryview(self.words).cast("B")
         self.address = ctypes.addressof(self.words)
 
 
@@ -172,20 +193,38 @@ class _Loop:
     # ---- launch --------------------------------------------------------------------------------------------------
     def run(self, words: Sequence[int], values: Sequence[int | float]) -> None:
         """Launch with the arrays' words of the argument block and the host's values."""
+        job = self._job
+        if self._pack(job.words, words, values):
+            pools.pool(self._threads).run(job.words, job.address)
+
+    def prepare(self, words: Sequence[int], values: Sequence[int | float]) -> Callable[[], None]:
+        """What launches with just these."""
+        packed = bytearray(self._layout.size)
+        if not self._pack(packed, words, values):
+            return lambda: None
+
+        def run() -> None:
+            job = self._job
+            job.bytes[:] = packed
+            pools.pool(self._threads).run(job.words, job.address)
+
+        return run
+
+    def _pack(self, target: Any, words: Sequence[int], values: Sequence[int | float]) -> bool:
+        """Write a job with its argument block; false where there is nothing to do."""
         extents = [values[place] for place in self._extents]
         total = int(prod(extents))
         if total <= 0:
-            return
+            return False
         function = self._run_address or self._load_regular()
         general = 0 if self._is_regular(total, int(extents[-1])) else self._general_address or self._load_general()
-        job = self._job
         head = (function, -(-total // self._block_dim), 0, 0, self._threads, 0, 0, 0)
         try:
-            self._layout.pack_into(job.words, 0, *head, *words, *values, general)
+            self._layout.pack_into(target, 0, *head, *words, *values, general)
         except (OverflowError, struct.error):
             values = [fitting(v, t) for v, t in zip(values, self._types, strict=True)]
-            self._layout.pack_into(job.words, 0, *head, *words, *values, general)
-        pools.pool(self._threads).run(job.words, job.address)
+            self._layout.pack_into(target, 0, *head, *words, *values, general)
+        return True
 
     def _is_regular(self, total: int, row: int) -> bool:
         """Whether the launch has whole subgroups alone, each within one row.
