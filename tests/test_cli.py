@@ -96,7 +96,7 @@ def test_details_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_devices_as_a_table() -> None:
     status, out, _ = lanewise("devices")
     assert status == 0
-    for word in ("interpreter", "cpu", "1 to 64", "KiB", "quad", "metal: "):
+    for word in ("interpreter", "cpu", "1 to 64", "KiB", "types", "all", "metal: "):
         assert word in out
 
 
