@@ -570,7 +570,10 @@ def test_the_same_arrays_in_a_row(make: Any, n: int, few_devices: lw.Device) -> 
     assert (np.asarray(y) == 10 * np.arange(n) + 2).all()
 
 
-def test_an_array_that_changes_and_stays_the_same_object(few_devices: lw.Device) -> None:
+@pytest.mark.parametrize("size", [1, 8, 64])
+def test_an_array_that_changes_and_stays_the_same_object(size: int) -> None:
+    """On the CPU: memory that a driver has imported NumPy does not resize."""
+    lw.init(lw.cpu, subgroup_size=size)
     y, x = np.zeros(48, np.float32), np.ones(48, np.float32)
     for _ in range(4):
         add_twice(y, x)
