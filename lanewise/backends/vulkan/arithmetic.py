@@ -50,8 +50,6 @@ GLSL: dict[tuple[str, str], Glsl] = {
     ("max", "i"): Glsl.SMax,
     ("max", "u"): Glsl.UMax,
     ("fma", "f"): Glsl.Fma,
-    ("floor", "f"): Glsl.Floor,
-    ("ceil", "f"): Glsl.Ceil,
 }
 
 
@@ -163,22 +161,40 @@ def _sqrt(c: Code, op: Op) -> Id:
     return result if working == dtype else c.m("FConvert", dtype, result)
 
 
+def _signed_as(c: Code, dtype: DType, result: Id, value: Id) -> Id:
+    """The result with the sign of `value`: of a zero, Mesa loses it where vectors are wider than the processor's."""
+    negative = c.m("FNegate", dtype, c.m.glsl(Glsl.FAbs, dtype, result))
+    return c.m("Select", dtype, sign_bit(c, value, dtype), negative, result)
+
+
+def _whole(instruction: Glsl) -> Emit:
+    """Rounding to a whole number, whose sign is that of what is rounded."""
+
+    def row(c: Code, op: Op) -> Id:
+        (value,), dtype = c.values(op), op.result.type
+        return _signed_as(c, dtype, c.m.glsl(instruction, dtype, value), value)
+
+    return row
+
+
 def _trunc(c: Code, op: Op) -> Id:
-    """In f64 not GLSL's Trunc, which loses the sign of zero on Mesa."""
+    """In f64 not GLSL's Trunc, but of Ceil and Floor the one nearer to zero."""
     (value,), dtype = c.values(op), op.result.type
     if dtype.bits < 64:
-        return c.m.glsl(Glsl.Trunc, dtype, value)
+        return _whole(Glsl.Trunc)(c, op)
     negative = c.m("FOrdLessThan", bool_, value, c.m.const(0.0, dtype))
     up, down = c.m.glsl(Glsl.Ceil, dtype, value), c.m.glsl(Glsl.Floor, dtype, value)
-    return c.m("Select", dtype, negative, up, down)
+    return _signed_as(c, dtype, c.m("Select", dtype, negative, up, down), value)
 
 
 def _round(c: Code, op: Op) -> Id:
-    """To even.  In f64 not RoundEven, which takes 1.5 to 1 on Mesa: adding 2**52 leaves no bits for a fraction."""
+    """To even.  By RoundEven only in f16, as on Mesa it takes 1.5 to 1 or 2.5 to 3: a magnitude to which 2**52 is added,
+    or in f32 2**23, has no bits left for a fraction.
+    """
     m, (value,), dtype = c.m, c.values(op), op.result.type
-    if dtype.bits < 64:
-        return m.glsl(Glsl.RoundEven, dtype, value)
-    magic = m.const(2.0**52, dtype)
+    if dtype.bits == 16:
+        return _whole(Glsl.RoundEven)(c, op)
+    magic = m.const(2.0 ** (52 if dtype.bits == 64 else 23), dtype)
     magnitude = m.glsl(Glsl.FAbs, dtype, value)
     rounded = m("FSub", dtype, m("FAdd", dtype, magnitude, magic), magic)
     rounded = m("Select", dtype, sign_bit(c, value, dtype), m("FNegate", dtype, rounded), rounded)
@@ -404,6 +420,8 @@ EXPANDED: dict[str, Emit] = {
     "shr": _shift,
     "sqrt": _sqrt,
     "rsqrt": _sqrt,
+    "floor": _whole(Glsl.Floor),
+    "ceil": _whole(Glsl.Ceil),
     "trunc": _trunc,
     "round": _round,
     "div": _div,
