@@ -188,8 +188,8 @@ def _trunc(c: Code, op: Op) -> Id:
 
 
 def _round(c: Code, op: Op) -> Id:
-    """To even.  By RoundEven only in f16, as on Mesa it takes 1.5 to 1 or 2.5 to 3: a magnitude to which 2**52 is added,
-    or in f32 2**23, has no bits left for a fraction.
+    """To even.  By RoundEven in f16 alone, as on Mesa it takes 1.5 to 1 or 2.5 to 3: a magnitude to which 2**52 (2**23
+    in f32) is added has no bits left for a fraction.
     """
     m, (value,), dtype = c.m, c.values(op), op.result.type
     if dtype.bits == 16:
