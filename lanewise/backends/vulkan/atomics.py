@@ -74,7 +74,8 @@ def atomic(memories: Memories, op: Op) -> Id:
     if kind == "cas":
         compare, new = (cell.packed(v) for v in values)
         return cell.value(c.m("AtomicCompareExchange", place.element, pointer, *how, how[1], new, compare))
-    if kind == "exchange" or mem.dtype.is_int:
+    # The exchange of a double makes Mesa 22 end the process, on processors for which its LLVM selects no such store.
+    if mem.dtype.is_int or (kind == "exchange" and mem.dtype.bits == 32):
         name = _INTEGER[kind][not mem.dtype.is_signed]
         return cell.value(c.m(name, place.element, pointer, *how, cell.packed(values[0])))
     return cell.retry(kind, pointer, *how, values)
