@@ -61,6 +61,7 @@ class _Loaded:
     queued: QueuedExecutable | None = None
     """The executable, where its launches are queued."""
     prepare: Prepare | None = None
+    """What makes a launch with the same arrays, where there is nothing else in a call that may differ."""
     plans: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """What it keeps for arrays of these layouts."""
 
@@ -158,25 +159,23 @@ class Kernel(Generic[P]):
                 loaded.launch(arrays, call)
         elif queued is not None and not call.lent:
             queued.queue(arrays, call.scalars, call.stream or 0, loaded.plans)
-            if not kwargs:
-                self._remember(args, call, device, loaded)
+            if loaded.prepare is not None and not kwargs:
+                self._remember(args, call, device, loaded.prepare, on_host=False)
         elif queued is None and call.stream is None:
             loaded.executable.launch(arrays, call.scalars)
-            if not kwargs:
-                self._remember(args, call, device, loaded)
+            if loaded.prepare is not None and not kwargs:
+                self._remember(args, call, device, loaded.prepare, on_host=True)
         else:
             loaded.launch(arrays, call)
 
-    def _remember(self, args: tuple[Any, ...], call: Call, device: Device, loaded: _Loaded) -> None:
+    def _remember(self, args: tuple[Any, ...], call: Call, device: Device, prepare: Prepare, *, on_host: bool) -> None:
         """Note the arrays of a launch, so that the third one with the same need not look at them."""
-        if loaded.prepare is None or loaded.captured or loaded.too_large is not None or not self._signature.only_arrays:
-            return
-        if Again.can_know(args, on_host=loaded.queued is None):
+        if Again.can_know(args, on_host=on_host):
             identities = tuple(map(id, args))
             seen = identities in self._again
             if len(self._again) >= KEPT:
                 self._again.clear()
-            self._again[identities] = Again(args, call, device, loaded.prepare) if seen else None
+            self._again[identities] = Again(args, call, device, prepare) if seen else None
 
     def _table(self, device: Device) -> dict[Any, _Loaded]:
         """What is compiled for a device, by the key of the arguments."""
@@ -224,7 +223,8 @@ class Kernel(Generic[P]):
         executable = device.engine.load(program, device.debug)
         captured = tuple(array.view for array in made.captured)
         queued = None if device.properties.host_memory else cast(QueuedExecutable, executable)
-        prepare = None if device.properties.host_memory and device.debug else getattr(executable, "prepare", None)
+        alike = self._signature.only_arrays and not captured and test is None
+        prepare = getattr(executable, "prepare", None) if alike else None
         return _Loaded(executable, captured, tuple(self._bindings(made.captured)), made.apart, test, queued, prepare)
 
     def _bindings(self, captured: Sequence[ndarray]) -> Iterator[_Binding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from rich import box
@@ -27,9 +27,9 @@ def _sizes(sizes: tuple[int, ...]) -> str:
     return f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 2 else ", ".join(map(str, sizes))
 
 
-def _most(every: Iterable[object], these: Iterable[object]) -> str:
+def _most(every: Iterable[object], these: Collection[object]) -> str:
     """Which of them all these are, in few words."""
-    missing = [str(one) for one in every if one not in set(these)]
+    missing = [str(one) for one in every if one not in these]
     return f"all but {' '.join(missing)}" if missing else "all"
 
 

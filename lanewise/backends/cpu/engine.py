@@ -7,6 +7,7 @@ import platform
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -118,6 +119,9 @@ class RecordingExecutable(CpuExecutable):
         words = records.empty()
         super().launch([*arrays, view_of(words)[1]], scalars)
         records.deliver(words, self._sites)
+
+    def prepare(self, arrays: Sequence[View], stream: int) -> Callable[[], None]:
+        return partial(self.launch, [view._replace(owner=None) for view in arrays], ())
 
 
 class _Job(threading.local):

@@ -197,8 +197,7 @@ def _round(c: Code, op: Op) -> Id:
     magic = m.const(2.0 ** (52 if dtype.bits == 64 else 23), dtype)
     magnitude = m.glsl(Glsl.FAbs, dtype, value)
     rounded = m("FSub", dtype, m("FAdd", dtype, magnitude, magic), magic)
-    rounded = m("Select", dtype, sign_bit(c, value, dtype), m("FNegate", dtype, rounded), rounded)
-    return m("Select", dtype, m("FOrdLessThan", bool_, magnitude, magic), rounded, value)
+    return m("Select", dtype, m("FOrdLessThan", bool_, magnitude, magic), _signed_as(c, dtype, rounded, value), value)
 
 
 # ---- integers: division, shifts --------------------------------------------------------------------------------------
